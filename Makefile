@@ -1,0 +1,86 @@
+# Needs python3 (3.11 or later) and make; everything else is pinned in requirements/dev.lock and goes to .venv.
+
+PYTHON ?= python3
+SEEDS ?= 300
+SEED ?=
+ENGINE ?=
+PATHS ?= .
+UV := uv==0.13.7
+
+VENV := .venv
+PY := $(VENV)/bin/python
+LOCK := requirements/dev.lock
+
+# The stamps carry a checksum of what they were made from: a new lock makes a new environment, a touched file does not.
+checksum = $(firstword $(shell { echo '$(CURDIR)'; cat $(1); } 2>&1 | cksum))
+DEPENDENCIES := $(VENV)/dependencies-$(call checksum,$(LOCK))
+PACKAGE := $(VENV)/package-$(call checksum,$(LOCK) pyproject.toml)
+
+PYTEST := $(PY) -m pytest -q
+PARALLEL := -n auto --dist worksteal
+SIMULATE := $(PY) -m tests.simulation
+
+.DEFAULT_GOAL := help
+.PHONY: help test check lint bench simulate soak soak-sqlite soak-moto docs fmt lock clean
+
+help: ## Say what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+test: lint ## Everything that must hold: lint, types, layers, and all tests on all cores
+	$(PYTEST) $(PARALLEL)
+
+check: lint ## The quick version: lint, types, layers, house rules and unit tests
+	$(PYTEST) tests/test_house.py $(wildcard tests/unit)
+
+lint: $(PACKAGE) ## Ruff, mypy and import-linter
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+
+bench: $(PACKAGE) ## Run the benchmarks (NAMES="a b" for some of them)
+	$(PY) -m bench $(NAMES)
+
+simulate: $(PACKAGE) ## Seeded simulation (SEEDS=300, or SEED=k for one; ENGINE=sqlite|moto)
+	$(SIMULATE) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(ENGINE),--engine $(ENGINE))
+
+soak: $(PACKAGE) ## The long run: every test including soak, then thousands of seeds
+	SWEEPHAND_SOAK=1 $(PYTEST) $(PARALLEL) -m ""
+	$(MAKE) --no-print-directory -j 2 soak-sqlite soak-moto
+
+soak-sqlite: $(PACKAGE)
+	$(SIMULATE) --engine sqlite --seeds 3000
+
+soak-moto: $(PACKAGE)
+	$(SIMULATE) --engine moto --seeds 150
+
+docs: $(PACKAGE) ## Regenerate the generated pages of docs/
+	mkdir -p docs
+	$(PY) -m sweephand.domain.lifecycle > docs/lifecycle.md.tmp
+	mv docs/lifecycle.md.tmp docs/lifecycle.md
+
+fmt: $(PACKAGE) ## Sort the imports and format the code (PATHS=… for some of it)
+	$(PY) -m ruff check --select I --fix $(PATHS)
+	$(PY) -m ruff format $(PATHS)
+
+lock: ## Resolve pyproject.toml into requirements/dev.lock (UPGRADE=1: newest versions)
+	@set -e; tool=$$(mktemp -d); trap 'rm -rf "$$tool"' EXIT; \
+	$(PYTHON) -m venv "$$tool"; \
+	"$$tool/bin/pip" install --quiet $(UV); \
+	"$$tool/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-annotate --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
+	  --extra aws --group dev --output-file $(LOCK) pyproject.toml
+
+clean: ## Remove the environment and every cache
+	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(DEPENDENCIES):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; set PYTHON=…")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r $(LOCK)
+	@touch $@
+
+$(PACKAGE): $(DEPENDENCIES)
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,1 @@
+"""A cron and DAG scheduler that accounts for every fire time."""
