@@ -1,0 +1,1 @@
+"""The rules, as pure functions of their arguments: no clock, no store, no network."""

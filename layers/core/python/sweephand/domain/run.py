@@ -1,0 +1,244 @@
+"""A run: one firing of a job. Its identity is written once; everything else moves by compare-and-set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from sweephand.domain.ids import RunKey
+from sweephand.domain.lifecycle import Lifecycle
+from sweephand.domain.reasons import Reason
+from sweephand.domain.retry import Failure
+
+
+class RunState(StrEnum):
+    """Stored values: never renamed."""
+
+    PLANNED = "planned"
+    QUEUED = "queued"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+    VOID = "void"
+
+
+class RunEvent(StrEnum):
+    """What can happen to a run; two events may share a target state, so the reason is kept beside it."""
+
+    PARKED = "parked"
+    FENCED = "fenced"
+    CLAIMED = "claimed"
+    RECLAIMED = "reclaimed"
+    HEARTBEAT = "heartbeat"
+    SUCCEEDED = "succeeded"
+    RETRIED = "retried"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+    VOIDED = "voided"
+
+
+class Trigger(StrEnum):
+    """What made a run."""
+
+    SCHEDULE = "schedule"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+    EVENT = "event"
+    DEPENDENCY = "dependency"
+    RERUN = "rerun"
+
+
+_S, _E = RunState, RunEvent
+
+RUN_LIFECYCLE: Final = Lifecycle(
+    name="Run",
+    states=RunState,
+    events=RunEvent,
+    arrows={
+        (_S.PLANNED, _E.PARKED): _S.QUEUED,
+        (_S.PLANNED, _E.FENCED): _S.PLANNED,
+        (_S.PLANNED, _E.CLAIMED): _S.RUNNING,
+        (_S.PLANNED, _E.FAILED): _S.FAILED,
+        (_S.PLANNED, _E.CANCELLED): _S.CANCELLED,
+        (_S.PLANNED, _E.SKIPPED): _S.SKIPPED,
+        (_S.PLANNED, _E.VOIDED): _S.VOID,
+        (_S.QUEUED, _E.PARKED): _S.QUEUED,
+        (_S.QUEUED, _E.FENCED): _S.QUEUED,
+        (_S.QUEUED, _E.CLAIMED): _S.RUNNING,
+        (_S.QUEUED, _E.FAILED): _S.FAILED,
+        (_S.QUEUED, _E.CANCELLED): _S.CANCELLED,
+        (_S.QUEUED, _E.SKIPPED): _S.SKIPPED,
+        (_S.QUEUED, _E.VOIDED): _S.VOID,
+        (_S.RUNNING, _E.RECLAIMED): _S.RUNNING,
+        (_S.RUNNING, _E.HEARTBEAT): _S.RUNNING,
+        (_S.RUNNING, _E.SUCCEEDED): _S.SUCCEEDED,
+        (_S.RUNNING, _E.RETRIED): _S.RETRYING,
+        (_S.RUNNING, _E.FAILED): _S.FAILED,
+        (_S.RUNNING, _E.CANCELLED): _S.CANCELLED,
+        (_S.RETRYING, _E.PARKED): _S.RETRYING,
+        (_S.RETRYING, _E.FENCED): _S.RETRYING,
+        (_S.RETRYING, _E.CLAIMED): _S.RUNNING,
+        (_S.RETRYING, _E.FAILED): _S.FAILED,
+        (_S.RETRYING, _E.CANCELLED): _S.CANCELLED,
+    },
+    stuck={
+        _S.PLANNED: "its instant has not come, or its message was lost; the auditor sends it again when overdue",
+        _S.QUEUED: "it waits for what its reason names; its timer or the auditor sends it again",
+        _S.RUNNING: "its worker died; the lease ends and the next delivery reclaims it",
+        _S.RETRYING: "its delay runs, or its message was lost; the auditor sends it again when overdue",
+    },
+)
+TERMINAL: Final = RUN_LIFECYCLE.terminal
+ACTIVE: Final = frozenset({_S.RUNNING, _S.RETRYING})
+UNSTARTED: Final = frozenset({_S.PLANNED, _S.QUEUED})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One firing. The first block is its identity, which no update names; `rev` and `nonce` guard every move."""
+
+    key: RunKey
+    fire_at: datetime
+    start_at: datetime
+    trigger: Trigger = Trigger.SCHEDULE
+    created_at: datetime = field(kw_only=True)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    rerun_of: str | None = None
+    note: str | None = None
+
+    state: RunState = RunState.PLANNED
+    reason: Reason | None = None
+    changed_at: datetime = field(kw_only=True)
+    rev: int = 0
+    nonce: str = ""
+    version: int | None = None
+    epoch: int = 0
+    attempt: int = 0
+    lost: int = 0
+    owner: str | None = None
+    lease_until: datetime | None = None
+    wake_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    progress: int | None = None
+    output: Any = None
+    failure: Failure | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.state in TERMINAL
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether the schedule owes this run, so that pause, edits and deadlines apply to it."""
+        return self.trigger is Trigger.SCHEDULE
+
+    @property
+    def failures(self) -> int:
+        """Attempts that reported a failure: what `retry.attempts` bounds. A lost worker is not the job's failure."""
+        return self.attempt - self.lost
+
+    def idempotency_key(self, task: str) -> str:
+        """The key that every attempt hands to its target."""
+        return f"{self.key.job.name}/{self.key.run_id}/{task}"
+
+    def lease_is_live(self, now: datetime) -> bool:
+        return self.state is RunState.RUNNING and self.lease_until is not None and now < self.lease_until
+
+    def after(self, event: RunEvent, *, now: datetime, nonce: str, **changes: Any) -> Run:
+        """The next revision of this run, or a refusal."""
+        target = RUN_LIFECYCLE.after(self.state, event, what=f"Run {self.key}")
+        return replace(self, state=target, changed_at=now, rev=self.rev + 1, nonce=nonce, **changes)
+
+    def parked(self, reason: Reason, *, now: datetime, nonce: str, wake_at: datetime | None) -> Run:
+        """Waiting for what the reason names, until `wake_at` or a wake."""
+        return self.after(RunEvent.PARKED, now=now, nonce=nonce, reason=reason, wake_at=wake_at)
+
+    def fenced(self, *, now: datetime, nonce: str) -> Run:
+        """The same run at a new revision, so that a claim based on the old one loses."""
+        return self.after(RunEvent.FENCED, now=now, nonce=nonce)
+
+    def claimed(self, *, now: datetime, nonce: str, owner: str, lease: timedelta, version: int) -> Run:
+        """Owned by one attempt under a new epoch; taking over a dead lease counts the loss."""
+        lost = self.state is RunState.RUNNING
+        return self.after(
+            RunEvent.RECLAIMED if lost else RunEvent.CLAIMED,
+            now=now,
+            nonce=nonce,
+            reason=None,
+            owner=owner,
+            version=version,
+            epoch=self.epoch + 1,
+            attempt=self.attempt + 1,
+            lost=self.lost + lost,
+            lease_until=now + lease,
+            wake_at=None,
+            started_at=self.started_at or now,
+        )
+
+    def beaten(self, *, now: datetime, nonce: str, lease: timedelta, progress: int | None) -> Run:
+        """The lease extended by its owner."""
+        kept = self.progress if progress is None else progress
+        return self.after(RunEvent.HEARTBEAT, now=now, nonce=nonce, lease_until=now + lease, progress=kept)
+
+    def succeeded(self, *, now: datetime, nonce: str, output: Any) -> Run:
+        return self.after(
+            RunEvent.SUCCEEDED,
+            now=now,
+            nonce=nonce,
+            reason=None,
+            lease_until=None,
+            ended_at=now,
+            output=output,
+            progress=100,
+        )
+
+    def retried(
+        self, failure: Failure, reason: Reason, *, now: datetime, nonce: str, wake_at: datetime
+    ) -> Run:
+        """Waiting for the next attempt."""
+        return self.after(
+            RunEvent.RETRIED,
+            now=now,
+            nonce=nonce,
+            reason=reason,
+            lease_until=None,
+            wake_at=wake_at,
+            failure=failure,
+        )
+
+    def failed(self, failure: Failure, reason: Reason, *, now: datetime, nonce: str) -> Run:
+        return self.after(
+            RunEvent.FAILED,
+            now=now,
+            nonce=nonce,
+            reason=reason,
+            lease_until=None,
+            wake_at=None,
+            ended_at=now,
+            failure=failure,
+        )
+
+    def cancelled(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
+        return self.after(
+            RunEvent.CANCELLED,
+            now=now,
+            nonce=nonce,
+            reason=reason,
+            lease_until=None,
+            wake_at=None,
+            ended_at=now,
+        )
+
+    def skipped(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
+        return self.after(RunEvent.SKIPPED, now=now, nonce=nonce, reason=reason, wake_at=None, ended_at=now)
+
+    def voided(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
+        return self.after(RunEvent.VOIDED, now=now, nonce=nonce, reason=reason, wake_at=None, ended_at=now)
