@@ -1,0 +1,224 @@
+"""A run was delivered: decide whether it may start, claim it, run it, report.
+
+Only the message of an ended or absent run is deleted, or one whose timer is known to be on its way. Whoever meets a
+live lease returns the message until the lease's end, so that the death of the lease's owner is always noticed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, assert_never
+
+from sweephand.domain.guard import Scene, Skip, Start, Void, Wait, guard
+from sweephand.domain.job import Guarantee, Head, Job
+from sweephand.domain.limits import LOST_MAX, OVERDUE_GRACE, SIDES_BLUR
+from sweephand.domain.reasons import Reason, ReasonCode
+from sweephand.domain.retry import Failure
+from sweephand.domain.run import Run, RunState
+from sweephand.engine.claim import claim, lease_of, timeout_of
+from sweephand.engine.complete import complete, follow_up, set_timer, task_of
+from sweephand.engine.holding import take
+from sweephand.engine.insist import move
+from sweephand.engine.lookup import calendar_of, job_of, segment_at, version_of
+from sweephand.errors import Defect, StaleEpoch
+from sweephand.messages import AttemptRun
+from sweephand.ports import Call, Delivery, World
+
+_KEEP_MAX: Final = timedelta(hours=11)
+_KEEP_MIN: Final = timedelta(seconds=1)
+_RETURNED: Final = frozenset({ReasonCode.NOT_YET, ReasonCode.RESUMING})
+
+
+class Fate(StrEnum):
+    """What becomes of the message."""
+
+    DELETE = "delete"
+    KEEP = "keep"
+    """It comes back after `hold`."""
+    LEAVE = "leave"
+    """It is no longer ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """What a delivery came to: the message's fate, and what happened in a word."""
+
+    fate: Fate
+    event: str
+    hold: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A delivery in hand: the run as it was read, and the moment of looking."""
+
+    world: World
+    run: Run
+    message: AttemptRun
+    delivery: Delivery
+    now: datetime
+
+    @property
+    def is_the_timer(self) -> bool:
+        """Whether this message carries the run's present wait; any other may go, since that one is on its way."""
+        return self.run.wake_at is None or self.message.timer == self.run.wake_at
+
+
+def attempt(world: World, message: AttemptRun, delivery: Delivery) -> Attempted:
+    """Deal with one delivery of a run. Any number of deliveries at any time come to one owner per attempt."""
+    run = world.runs.get(message.run)
+    if run is None or run.is_terminal:
+        return Attempted(Fate.DELETE, "ended")
+    case = _Case(world, run, message, delivery, world.clock.now())
+    match run.state:
+        case RunState.RUNNING:
+            return _meet_lease(case)
+        case RunState.RETRYING:
+            return _try_again(case)
+        case _:
+            return _consider(case)
+
+
+def _meet_lease(case: _Case) -> Attempted:
+    """Somebody owns the run, or did: a live lease is left alone, a dead one is taken over or ends the run."""
+    job = _version_job(case)
+    ends_at = case.run.lease_until or case.now
+    if job.guarantee is Guarantee.EFFECTIVELY_ONCE:
+        ends_at += SIDES_BLUR  # the owner's clock may be behind ours: no second attempt while it may still act
+    if case.now < ends_at:
+        return _keep(case, ends_at, "owned")
+    if job.guarantee is Guarantee.AT_MOST_ONCE or case.run.lost >= LOST_MAX:
+        failure = Failure("Lost", f"The worker of attempt {case.run.attempt} was lost.")
+        reason = Reason(ReasonCode.LOST, failure.message)
+        return _end(case, case.run.failed(failure, reason, now=case.now, nonce=case.world.dice.nonce()))
+    return _claim_and_run(case, job)
+
+
+def _try_again(case: _Case) -> Attempted:
+    if case.run.wake_at is not None and case.now < case.run.wake_at:
+        if case.is_the_timer:
+            return _keep(case, case.run.wake_at, "backing off")
+        return Attempted(Fate.DELETE, "timer is set")
+    return _hold_and_run(case, _version_job(case))
+
+
+def _consider(case: _Case) -> Attempted:
+    """A run that has not started meets the guard."""
+    head = case.world.jobs.head(case.run.key.job)
+    if head is None:
+        raise Defect(f"Run {case.run.key} has no job.")
+    job = job_of(case.world, head)
+    decision = guard(_scene(case, head, job), now=case.now)
+    nonce = case.world.dice.nonce()
+    match decision:
+        case Start():
+            if job is None:
+                raise Defect(f"Run {case.run.key} may start although its job is deleted.")
+            return _hold_and_run(case, job)
+        case Wait():
+            return _wait(case, job, decision)
+        case Skip(reason):
+            return _end(case, case.run.skipped(reason, now=case.now, nonce=nonce))
+        case Void(reason):
+            return _end(case, case.run.voided(reason, now=case.now, nonce=nonce))
+        case _:
+            assert_never(decision)
+
+
+def _scene(case: _Case, head: Head, job: Job | None) -> Scene:
+    if not case.run.is_scheduled or case.now < case.run.start_at:
+        return Scene(case.run, head, job)
+    at_fire = segment_at(case.world, head, job, case.run.fire_at)
+    calendar = calendar_of(case.world, head, job) if job else None
+    return Scene(case.run, head, job, at_fire, calendar, _dropped(case))
+
+
+def _dropped(case: _Case) -> Reason | None:
+    """Why this fire was given up, if it was: a sweeper that slept through that decision may have put the run after it.
+
+    Only what is late can have been given up, so a punctual run costs no read.
+    """
+    run = case.run
+    if case.now - run.start_at <= OVERDUE_GRACE:
+        return None
+    stretches = case.world.runs.dropped(run.key.job, since=run.fire_at, until=run.fire_at + timedelta(seconds=1))
+    return next((one.reason for one in stretches if one.first <= run.fire_at <= one.last), None)
+
+
+def _hold_and_run(case: _Case, job: Job) -> Attempted:
+    answer = take(case.world, case.run, job, now=case.now)
+    match answer:
+        case Start():
+            return _claim_and_run(case, job)
+        case Wait():
+            return _wait(case, job, answer)
+        case Skip(reason):
+            return _end(case, case.run.skipped(reason, now=case.now, nonce=case.world.dice.nonce()))
+        case _:
+            assert_never(answer)
+
+
+def _wait(case: _Case, job: Job | None, decision: Wait) -> Attempted:
+    """Return the message for a short wait; park the run for any other, so that waiting burns no deliveries."""
+    if decision.reason.code in _RETURNED and decision.until is not None:
+        return _keep(case, decision.until, str(decision.reason.code))
+    if not case.is_the_timer:
+        return Attempted(Fate.DELETE, "timer is set")
+    world, run, now = case.world, case.run, case.now
+    if decision.until is not None:
+        set_timer(world, run, job, at=decision.until, now=now)
+    parked = run.parked(decision.reason, now=now, nonce=world.dice.nonce(), wake_at=decision.until)
+    return Attempted(Fate.DELETE, "parked") if move(world, run, parked) else _lost_race()
+
+
+def _end(case: _Case, after: Run) -> Attempted:
+    if not move(case.world, case.run, after):
+        return _lost_race()
+    follow_up(case.world, after)
+    return Attempted(Fate.DELETE, str(after.state))
+
+
+def _claim_and_run(case: _Case, job: Job) -> Attempted:
+    world = case.world
+    claimed = claim(world, case.run, job, now=case.now)
+    if claimed is None:
+        return _lose(case)
+    # From here the message is the lease's timer: it comes back when the lease ends.
+    world.inbox.keep(case.delivery, min(lease_of(world, job), _KEEP_MAX))
+    outcome = world.target.execute(_call(claimed, job))
+    try:
+        ended = complete(world, claimed.key, epoch=claimed.epoch, outcome=outcome, claimed=claimed)
+    except StaleEpoch:
+        return Attempted(Fate.LEAVE, "fenced")  # its new owner holds the message's later delivery
+    return Attempted(Fate.DELETE, str(ended.state))
+
+
+def _lose(case: _Case) -> Attempted:
+    """Another delivery claimed it: come back when that lease ends, in case its owner dies."""
+    current = case.world.runs.get(case.run.key)
+    if current is None or current.is_terminal:
+        return Attempted(Fate.DELETE, "ended")
+    return _keep(case, current.lease_until or case.now, "lost race")
+
+
+def _lost_race() -> Attempted:
+    return Attempted(Fate.KEEP, "lost race", _KEEP_MIN)
+
+
+def _keep(case: _Case, until: datetime, event: str) -> Attempted:
+    return Attempted(Fate.KEEP, event, min(max(until - case.now, _KEEP_MIN), _KEEP_MAX))
+
+
+def _call(run: Run, job: Job) -> Call:
+    task = task_of(job)
+    return Call(run, task, {**job.params, **run.params}, run.idempotency_key(task.id), timeout_of(job))
+
+
+def _version_job(case: _Case) -> Job:
+    """The definition that the run started with."""
+    job = version_of(case.world, case.run.key.job, case.run.version or 0).job
+    if job is None:
+        raise Defect(f"Run {case.run.key} was started with a deleted version.")
+    return job

@@ -1,0 +1,108 @@
+"""Re-derive what was owed, compare, and put right what got stuck. From the base tables, not from messages or hints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final
+
+from sweephand.domain.ids import JobKey, JobName, Namespace
+from sweephand.domain.job import Head, JobStatus
+from sweephand.domain.ledger import SETTLING, FireStatus, page_of
+from sweephand.domain.reasons import ReasonCode
+from sweephand.domain.run import Run, RunState
+from sweephand.domain.zones import TZDATA_VERSION
+from sweephand.engine.ledger import ledger, runs_between
+from sweephand.engine.lookup import job_of
+from sweephand.engine.planning import letter_for, plan_jobs
+from sweephand.ports import World
+
+OVERDUE: Final = timedelta(minutes=5)
+"""An open run or a cursor this late has lost its message or hint."""
+
+RECENT: Final = timedelta(hours=25)
+"""How far back open runs are looked for: a day, and the last pass."""
+
+_PAGE: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What an audit found and did."""
+
+    jobs: int = 0
+    rearmed: int = 0
+    resent: int = 0
+    judged: int = 0
+    missing: int = 0
+    extra: int = 0
+
+    def __add__(self, other: Audited) -> Audited:
+        return Audited(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Audited)))
+
+
+def audit(world: World, namespace: Namespace, *, recent: timedelta = RECENT) -> Audited:
+    """Reconcile and judge every job of a namespace. Repeating it re-sends nothing that moved on meanwhile."""
+    audited = Audited()
+    after: JobName | None = None
+    while heads := world.jobs.heads(namespace, after=after, limit=_PAGE):
+        for head in heads:
+            audited += audit_job(world, head, recent=recent)
+        after = heads[-1].key.name
+    return audited
+
+
+def audit_job(world: World, head: Head, *, recent: timedelta = RECENT) -> Audited:
+    """Re-arm an overdue cursor, send overdue open runs again, and judge the days that have closed."""
+    now = world.clock.now()
+    rearmed = 0
+    if head.plan_at is not None and head.plan_at < now - OVERDUE:
+        rearmed = plan_jobs(world, [head], now=now).jobs
+    resent = _resend(world, head, runs_between(world, head.key, now - recent, now + timedelta(seconds=1)), now)
+    return Audited(jobs=1, rearmed=rearmed, resent=resent) + _judge(world, head, now)
+
+
+def _resend(world: World, head: Head, runs: Iterable[Run], now: datetime) -> int:
+    job = job_of(world, head)
+    letters = [letter_for(run, job, now=now) for run in runs if is_stuck(run, head, now)]
+    world.queue.send(letters)
+    return len(letters)
+
+
+def is_stuck(run: Run, head: Head, now: datetime) -> bool:
+    """Whether an open run's timer, message or owner must have been lost."""
+    if run.is_terminal:
+        return False
+    held = run.reason is not None and run.reason.code is ReasonCode.PAUSED and run.wake_at is None
+    if held and head.status is JobStatus.PAUSED:
+        return False
+    moments = [run.start_at, run.wake_at, run.lease_until if run.state is RunState.RUNNING else None]
+    return max(moment for moment in moments if moment is not None) < now - OVERDUE
+
+
+def _judge(world: World, head: Head, now: datetime) -> Audited:
+    """Judge yesterday, once, soon after it closed; its page outlives the runs."""
+    day = (now - SETTLING).astimezone(UTC).date() - timedelta(days=1)
+    since, until = _bounds(day)
+    if head.created_at >= until or world.runs.pages(head.key, since=since, until=until):
+        return Audited()
+    return judge_day(world, head.key, day, now)
+
+
+def judge_day(world: World, key: JobKey, day: date, now: datetime) -> Audited:
+    """Write the page of one job and day; a day without fires leaves none."""
+    since, until = _bounds(day)
+    rows = ledger(world, key, since=since, until=until)
+    if not rows:
+        return Audited()
+    page = page_of(key, day, rows, judged_at=now, tzdata=TZDATA_VERSION)
+    if page.counts.get(FireStatus.PENDING, 0):
+        return Audited(missing=len(page.missing), extra=len(page.extra))  # judged once everything has its fate
+    world.runs.write_page(page)
+    return Audited(judged=1, missing=len(page.missing), extra=len(page.extra))
+
+
+def _bounds(day: date) -> tuple[datetime, datetime]:
+    since = datetime.combine(day, time(), UTC)
+    return since, since + timedelta(days=1)

@@ -1,0 +1,31 @@
+"""End a run because somebody says so."""
+
+from __future__ import annotations
+
+from sweephand.domain.ids import RunKey
+from sweephand.domain.reasons import Reason, ReasonCode
+from sweephand.domain.run import Run, RunState
+from sweephand.engine.complete import follow_up
+from sweephand.engine.insist import move
+from sweephand.errors import Conflict, NotFound
+from sweephand.ports import World
+
+
+def cancel(world: World, key: RunKey, *, actor: str, note: str = "") -> Run:
+    """Cancel the run: what has not started never does, and a running attempt is fenced and learns it at its next word.
+
+    Cancelling a cancelled run answers the same; one that ended otherwise is refused.
+    """
+    while True:
+        run = world.runs.get(key)
+        if run is None:
+            raise NotFound(f"There is no run {key}.")
+        if run.is_terminal and run.state is not RunState.CANCELLED:
+            raise Conflict(f"Run {key} has already ended: it {run.state}.")
+        if run.state is RunState.CANCELLED:
+            return run
+        reason = Reason(ReasonCode.CANCELLED, f"by {actor}{': ' + note if note else ''}"[:200])
+        after = run.cancelled(reason, now=world.clock.now(), nonce=world.dice.nonce())
+        if move(world, run, after):
+            follow_up(world, after)
+            return after

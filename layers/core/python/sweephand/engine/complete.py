@@ -1,0 +1,116 @@
+"""Report an attempt's outcome (004-O5) and do what follows from it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sweephand.domain.ids import RunKey
+from sweephand.domain.job import Guarantee, Job, Task
+from sweephand.domain.limits import MESSAGE_DELAY_MAX
+from sweephand.domain.reasons import Reason, ReasonCode
+from sweephand.domain.retry import Failure, Retry
+from sweephand.domain.run import Run, RunState
+from sweephand.engine.holding import give_back, needs_of, released_by
+from sweephand.engine.insist import move
+from sweephand.engine.lookup import version_of
+from sweephand.engine.pause import pause
+from sweephand.engine.planning import run_entry, timer_for
+from sweephand.errors import NotFound, StaleEpoch
+from sweephand.ports import Outcome, Succeeded, World
+
+
+def complete(world: World, key: RunKey, *, epoch: int, outcome: Outcome, claimed: Run | None = None) -> Run:
+    """Store the outcome under the attempt's epoch; `claimed` saves a read where the caller has just claimed.
+
+    Completing again under the same epoch answers the same and changes nothing; under another it is refused. If
+    it stops half way, the next attempt's timer is set already, and freed places are noticed by those who wait for them.
+    """
+    run = claimed or _read(world, key)
+    while True:
+        if run.epoch != epoch:
+            raise StaleEpoch(str(key), epoch, run.epoch)
+        if run.state is not RunState.RUNNING:
+            break
+        after = _after(world, run, outcome)
+        if after.wake_at is not None:
+            set_timer(world, run, _job(world, run), at=after.wake_at, now=after.changed_at)
+        if move(world, run, after):
+            run = after
+            break
+        run = _read(world, key)
+    if run.state is RunState.CANCELLED:
+        raise StaleEpoch(str(key), epoch, run.epoch)
+    follow_up(world, run)
+    return run
+
+
+def follow_up(world: World, run: Run) -> None:
+    """What the state of a run that just left `running` asks for; safe to repeat."""
+    job = _job(world, run)
+    if job is None:
+        return
+    give_back(world, run.key, job, released_by(run.state, needs_of(world, job, run.key.job.namespace, run)))
+    if run.state is RunState.FAILED and _failed_in_a_row(world, job, run):
+        pause(world, run.key.job, actor="sweephand", note=f"{job.pause_after_failures} failures in a row")
+
+
+def set_timer(world: World, run: Run, job: Job | None, *, at: datetime, now: datetime) -> None:
+    """Have somebody look at the run at a moment: by a delayed message, or beyond its reach by a due entry.
+
+    Set before the state that relies on it is written, so that a waiting run always has its timer.
+    """
+    if at - now <= MESSAGE_DELAY_MAX:
+        world.queue.send([timer_for(run, job, at, now=now)])
+        return
+    world.due.arm([run_entry(world, run.key, at=at, now=now)])
+
+
+def task_of(job: Job) -> Task:
+    """The task of a one-task job."""
+    return job.tasks[0]
+
+
+def retry_of(job: Job) -> Retry:
+    """How often the run's task is tried; at most once means never again."""
+    policy = task_of(job).retry or job.retry
+    return Retry(attempts=1) if job.guarantee is Guarantee.AT_MOST_ONCE else policy
+
+
+def _read(world: World, key: RunKey) -> Run:
+    run = world.runs.get(key)
+    if run is None:
+        raise NotFound(f"There is no run {key}.")
+    return run
+
+
+def _job(world: World, run: Run) -> Job | None:
+    return version_of(world, run.key.job, run.version).job if run.version is not None else None
+
+
+def _after(world: World, run: Run, outcome: Outcome) -> Run:
+    now, nonce = world.clock.now(), world.dice.nonce()
+    if isinstance(outcome, Succeeded):
+        return run.succeeded(now=now, nonce=nonce, output=outcome.output)
+    job = _job(world, run)
+    if job is not None and run.started_at is not None:
+        delay = retry_of(job).next_delay(outcome, run.failures, chance=world.dice.chance())
+        in_time = job.run_timeout is None or now + (delay or timedelta(0)) < run.started_at + job.run_timeout
+        if delay is not None and in_time:
+            reason = Reason(ReasonCode.RETRY, f"attempt {run.attempt} failed: {outcome.message}"[:200])
+            return run.retried(outcome, reason, now=now, nonce=nonce, wake_at=now + delay)
+    return run.failed(outcome, _final_reason(outcome), now=now, nonce=nonce)
+
+
+def _final_reason(failure: Failure) -> Reason:
+    code = ReasonCode.TIMEOUT if failure.error == "Timeout" else ReasonCode.ERROR
+    return Reason(code, failure.message[:200])
+
+
+def _failed_in_a_row(world: World, job: Job, run: Run) -> bool:
+    """Whether the newest ended runs, as many as the job says, all failed: read from history, so nothing miscounts."""
+    if job.pause_after_failures is None:
+        return False
+    recent = world.runs.of_job(run.key.job, limit=job.pause_after_failures * 2 + 20)
+    ended = [one for one in recent if one.state in (RunState.SUCCEEDED, RunState.FAILED)]
+    newest = ended[: job.pause_after_failures]
+    return len(newest) == job.pause_after_failures and all(one.state is RunState.FAILED for one in newest)

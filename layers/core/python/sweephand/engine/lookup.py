@@ -1,0 +1,75 @@
+"""Reading what is in force."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from sweephand.domain.calendars import CalendarHistory
+from sweephand.domain.ids import JobKey
+from sweephand.domain.job import Head, Job, JobStatus, JobVersion, Priority
+from sweephand.domain.timeline import Segment, in_force, segments
+from sweephand.errors import Defect, NotFound
+from sweephand.ports import Lane, World
+
+CACHED_VERSIONS_MAX: Final = 20_000
+
+
+def present_head(world: World, key: JobKey) -> Head:
+    """The head of a job that exists and is not deleted."""
+    head = world.jobs.head(key)
+    if head is None or head.status is JobStatus.DELETED:
+        raise NotFound(f"There is no job {key}.")
+    return head
+
+
+def version_of(world: World, key: JobKey, number: int) -> JobVersion:
+    """A version; versions never change, so each is read once per process."""
+    cached = world.versions.get((key, number))
+    if cached is None:
+        cached = world.jobs.version(key, number)
+        if cached is None:
+            raise Defect(f"Job {key} refers to version {number}, which is not stored.")
+        if len(world.versions) >= CACHED_VERSIONS_MAX:
+            world.versions.clear()
+        world.versions[(key, number)] = cached
+    return cached
+
+
+def job_of(world: World, head: Head) -> Job | None:
+    """What the head's version defines; None where it is deleted."""
+    return version_of(world, head.key, head.version).job
+
+
+def timeline_segments(world: World, key: JobKey, since: datetime | None = None) -> list[Segment]:
+    """The stretches of a job's life, from the one in force at `since`."""
+    changes = world.jobs.timeline(key, since=since)
+    jobs = {number: version_of(world, key, number).job for number in {change.version for change in changes}}
+    return segments(changes, jobs)
+
+
+def segment_at(world: World, head: Head, job: Job | None, at: datetime) -> Segment | None:
+    """The stretch that an instant lies in; only an instant before the last change needs the timeline."""
+    if head.status is not JobStatus.DELETED and at >= head.in_force_since:
+        return current_segment(head, job)
+    return in_force(timeline_segments(world, head.key, at), at)
+
+
+def current_segment(head: Head, job: Job | None) -> Segment | None:
+    """The stretch of the version in force."""
+    if job is None:
+        return None
+    return Segment(head.in_force_since, None, head.version, job.schedule, job.catchup)
+
+
+def calendar_of(world: World, head: Head, job: Job) -> CalendarHistory | None:
+    """The calendar that the job's schedule names, with all its versions."""
+    if job.schedule is None or job.schedule.calendar is None:
+        return None
+    stored = world.shared.get(head.key.namespace, "calendar", job.schedule.calendar)
+    return CalendarHistory.decode(stored[1]["versions"]) if stored else None
+
+
+def lane_of(job: Job | None) -> Lane:
+    """The lane of a job's runs."""
+    return Lane(job.priority) if job else Lane(Priority.NORMAL)

@@ -1,0 +1,86 @@
+"""Create a job or give it a new version (004-O1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.definition import document_of, parse
+from sweephand.domain.ids import JobKey, JobName, Namespace
+from sweephand.domain.job import A_MOMENT, Change, Head, Job, JobEvent, JobStatus, JobVersion
+from sweephand.engine.change import Switch, switch
+from sweephand.errors import Conflict, Defect, StaleVersion
+from sweephand.ports import World
+
+
+def put(
+    world: World,
+    namespace: Namespace,
+    document: Mapping[str, Any],
+    *,
+    actor: str,
+    expected: int | None,
+    note: str = "",
+) -> Head:
+    """Put a definition in force; `expected` is the version that it is based on, None where the job must be new.
+
+    Repeating a put that took effect is refused as stale (or as existing), and changes nothing.
+    """
+    job = parse(document, namespace=namespace, now=world.clock.now())
+    key = JobKey(namespace, JobName(job.name))
+    plain = document_of(document)
+
+    def work_out(head: Head | None, at: datetime) -> Switch:
+        _check_expected(key, head, expected)
+        return new_version(world, key, head, job, plain, at=at, actor=actor, note=note)
+
+    head = switch(world, key, work_out)
+    if head is None:
+        raise Defect(f"Putting {key} came to nothing.")
+    return head
+
+
+def new_version(
+    world: World,
+    key: JobKey,
+    head: Head | None,
+    job: Job,
+    document: Mapping[str, Any],
+    *,
+    at: datetime,
+    actor: str,
+    note: str,
+) -> Switch:
+    """The switch that puts a definition in force; numbering goes on where a job is created again."""
+    number = head.version + 1 if head else 1
+    version = JobVersion(key, number, at, actor, document, job)
+    change = Change(key, at, JobEvent.PUT, number, actor, note=note)
+    plan_at = at if job.schedule is not None else None
+    nonce = world.dice.nonce()
+    if head is not None and head.status is JobStatus.PAUSED:
+        # Resume decides about the whole pause, so the cursor stays where the pause left it.
+        after = head.changed(JobEvent.PUT, at=at, nonce=nonce, version=number, in_force_since=at)
+        return Switch(after, change, version, settles=False)
+    fresh: dict[str, Any] = {
+        "version": number,
+        "in_force_since": at,
+        "planned_upto": at - A_MOMENT,
+        "plan_at": plan_at,
+    }
+    if head is None:
+        after = Head(key, JobStatus.ACTIVE, created_at=at, changed_at=at, nonce=nonce, **fresh)
+    else:
+        created_at = at if head.status is JobStatus.DELETED else head.created_at
+        after = head.changed(
+            JobEvent.PUT, at=at, nonce=nonce, created_at=created_at, catchup=None, catchup_upto=None, **fresh
+        )
+    return Switch(after, change, version)
+
+
+def _check_expected(key: JobKey, head: Head | None, expected: int | None) -> None:
+    exists = head is not None and head.status is not JobStatus.DELETED
+    if expected is None and exists:
+        raise Conflict(f"Job {key} exists already.")
+    if expected is not None and (head is None or not exists or head.version != expected):
+        raise StaleVersion(str(key), expected, head.version if head is not None else 0)

@@ -1,0 +1,331 @@
+"""What the engine needs from the world. Two adapters provide it: `embedded` (SQLite) and `aws`.
+
+Verbs are the domain's. Losing a race is an answer (`False`), not an exception. Any call may raise `Unavailable`, and
+may have taken effect all the same: every compare-and-set carries a nonce, so that repeating it is recognised as one's
+own and answers `True`. All reads of jobs, runs, slots and shards are strongly consistent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Protocol
+
+from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
+from sweephand.domain.job import Change, Head, JobVersion, Task
+from sweephand.domain.ledger import Dropped, LedgerPage
+from sweephand.domain.retry import Failure
+from sweephand.domain.run import Run
+from sweephand.domain.slots import Slot
+from sweephand.domain.status import StatusRow
+from sweephand.messages import Message
+
+
+class Lane(StrEnum):
+    """A queue of its own: one per priority, so that a full low lane delays nobody else, and one for sweeps."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+    SWEEP = "sweep"
+
+
+class DueKind(StrEnum):
+    """What a due entry points at."""
+
+    JOB = "job"
+    """A cursor to plan."""
+    RUN = "run"
+    """A run to look at: a wait too long for the queue's delay."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DueEntry:
+    """A hint to look at something at a moment; the truth is in the job or run, so a stale hint is harmless."""
+
+    at: datetime
+    kind: DueKind
+    key: str
+    shard: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardLease:
+    """The right to sweep one shard for a while, and how far it was swept. It avoids waste; nothing relies on it."""
+
+    shard: int
+    owner: str
+    until: datetime
+    watermark: datetime | None
+    rev: int
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message to be sent: delayed, in a lane, with its namespace as the fairness group."""
+
+    message: Message
+    delay: timedelta = timedelta(0)
+    lane: Lane = Lane.NORMAL
+    group: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A message in hand; `receipt` names this delivery of it."""
+
+    body: str
+    receipt: str
+    lane: Lane
+    receives: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message that was delivered too often without being dealt with."""
+
+    id: str
+    body: str
+    lane: Lane
+    dead_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The task ended well."""
+
+    output: Any = None
+
+
+Outcome = Succeeded | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What an operator needs to know to run a task once."""
+
+    run: Run
+    task: Task
+    params: Mapping[str, Any]
+    idempotency_key: str
+    timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How far a world plans ahead, which depends on its queue's delays and on its clocks."""
+
+    lookahead: timedelta
+    """Fires this near are planned."""
+    step: timedelta
+    """A cursor rests at least this long."""
+    spread: timedelta
+    """Cursors are spread by hash over this much, so that those of one minute are not planned in one."""
+    margin: timedelta
+    """No due entry is armed nearer than this, so that a sweeper whose clock is ahead has not passed it yet."""
+    reread: timedelta = timedelta(0)
+    """How far behind its watermark a sweep begins, where dealt-with entries are removed."""
+    lease_grace: timedelta = timedelta(seconds=30)
+    """How long a claim lasts beyond the attempt's time-out."""
+    lease: timedelta | None = None
+    """How long a claim lasts where its owner renews it; None: as long as the attempt may take."""
+    slot_poll: timedelta = timedelta(minutes=1)
+    """How often a waiting run looks for room by itself."""
+    sweep_lease: timedelta = timedelta(seconds=55)
+    """How long a sweeper has a shard to itself."""
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The present, aware and in UTC."""
+
+
+class Dice(Protocol):
+    def nonce(self) -> str:
+        """A text that nobody else will ever write."""
+
+    def chance(self) -> float:
+        """A number in [0, 1)."""
+
+
+class Jobs(Protocol):
+    def head(self, key: JobKey) -> Head | None: ...
+
+    def heads_of(self, keys: Sequence[JobKey]) -> list[Head]:
+        """The heads of many jobs at once, strongly consistent, in any order; absent ones are left out."""
+
+    def namespaces(self) -> list[Namespace]:
+        """Every namespace that ever had a job, in order."""
+
+    def heads(self, namespace: Namespace, *, after: JobName | None = None, limit: int) -> list[Head]:
+        """Heads in the order of their names, deleted ones too, beginning after a name."""
+
+    def version(self, key: JobKey, number: int) -> JobVersion | None: ...
+
+    def versions(self, key: JobKey, *, before: int | None = None, limit: int) -> list[JobVersion]:
+        """Newest first."""
+
+    def change(
+        self,
+        before: Head | None,
+        after: Head,
+        change: Change,
+        version: JobVersion | None,
+        entry: DueEntry | None,
+    ) -> bool:
+        """Head, timeline row, audit row, version and due entry in one transaction; False where the head moved since."""
+
+    def advance(self, moves: Sequence[tuple[Head, Head]]) -> list[bool]:
+        """Each cursor for itself: False where the head moved since."""
+
+    def timeline(self, key: JobKey, *, since: datetime | None = None) -> list[Change]:
+        """Oldest first; with `since`, from the last change at or before it, which was in force then."""
+
+    def audit(self, namespace: Namespace, *, before: datetime | None = None, limit: int) -> list[Change]:
+        """Changes in a namespace, newest first."""
+
+
+class Runs(Protocol):
+    def create(self, runs: Sequence[Run]) -> list[bool]:
+        """Each for itself: False where the run exists already, since two sweeps may plan the same fire."""
+
+    def get(self, key: RunKey) -> Run | None: ...
+
+    def move(self, before: Run, after: Run) -> bool:
+        """False where the run moved since; identity fields are not written."""
+
+    def of_job(
+        self,
+        job: JobKey,
+        *,
+        since: RunId | None = None,
+        until: RunId | None = None,
+        newest_first: bool = True,
+        limit: int,
+    ) -> list[Run]:
+        """Runs with since <= id < until, in the order of their ids."""
+
+    def drop(self, job: JobKey, dropped: Dropped) -> None:
+        """Record a stretch of fires that became no runs; the same beginning again replaces it."""
+
+    def dropped(self, job: JobKey, *, since: datetime, until: datetime) -> list[Dropped]:
+        """Stretches that touch since <= F < until."""
+
+    def write_page(self, page: LedgerPage) -> None:
+        """The auditor's verdict on one job and day, which outlives the runs."""
+
+    def pages(self, job: JobKey, *, since: datetime, until: datetime) -> list[LedgerPage]: ...
+
+    def remember(self, namespace: Namespace, key: str, value: str, *, until: datetime) -> str:
+        """The value first remembered under this key: this one, or an earlier caller's; forgotten after `until`."""
+
+
+class Due(Protocol):
+    def arm(self, entries: Sequence[DueEntry]) -> None: ...
+
+    def read(
+        self,
+        shard: int,
+        *,
+        after: datetime | None,
+        upto: datetime,
+        limit: int,
+        beyond: DueEntry | None = None,
+    ) -> list[DueEntry]:
+        """Entries with after < at <= upto in their order (at, kind, key), the next page beginning beyond an entry."""
+
+    def done(self, entries: Sequence[DueEntry]) -> None:
+        """These were dealt with; a store that expires entries by itself does nothing."""
+
+
+class Shards(Protocol):
+    def count(self) -> int: ...
+
+    def grow(self, count: int) -> None:
+        """More shards from now on; never fewer, since entries armed under the old count stay where they are."""
+
+    def take(self, shard: int, *, owner: str, now: datetime, until: datetime) -> ShardLease | None:
+        """None where another owner's lease is live."""
+
+    def release(self, lease: ShardLease, *, watermark: datetime) -> bool:
+        """False where the lease was taken over meanwhile."""
+
+
+class Slots(Protocol):
+    def get(self, name: str) -> Slot:
+        """The slot as it is; an empty one where nobody ever held it."""
+
+    def swap(self, before: Slot, after: Slot) -> bool: ...
+
+
+class Shared(Protocol):
+    """Documents that jobs refer to: pools, calendars, templates."""
+
+    def get(self, namespace: Namespace, kind: str, name: str) -> tuple[int, Mapping[str, Any]] | None:
+        """The revision and the document."""
+
+    def put(self, namespace: Namespace, kind: str, name: str, document: Mapping[str, Any], *, expected: int) -> bool:
+        """Revision `expected` + 1; False where another revision is there (0 means absent)."""
+
+
+class Queue(Protocol):
+    def send(self, letters: Sequence[Letter]) -> None:
+        """All accepted, or `Unavailable`; what was accepted may then arrive all the same."""
+
+
+class Inbox(Protocol):
+    """The consumer's side of the queue. A delivery that is neither deleted nor kept comes back by itself."""
+
+    def receive(self, lane: Lane, *, most: int, hold: timedelta) -> list[Delivery]: ...
+
+    def keep(self, delivery: Delivery, hold: timedelta) -> None:
+        """Nobody else gets it for this long from now."""
+
+    def delete(self, deliveries: Sequence[Delivery]) -> None: ...
+
+    def dead(self, *, most: int) -> list[DeadLetter]: ...
+
+    def bury(self, letters: Sequence[DeadLetter]) -> None:
+        """Forget dead letters that were dealt with."""
+
+
+class Views(Protocol):
+    """Derived: can be cleared and rebuilt from the truths at any time."""
+
+    def append(self, namespace: Namespace, batch: str, rows: Sequence[StatusRow]) -> None:
+        """One write per hour and batch; the same batch again replaces it."""
+
+    def rows(self, namespace: Namespace, *, since: datetime, until: datetime) -> list[StatusRow]:
+        """The last known row of every run with since <= time < until, newest first."""
+
+    def clear(self, namespace: Namespace) -> None: ...
+
+
+class Target(Protocol):
+    """What runs a task: the operators, or a user's function in a test."""
+
+    def execute(self, call: Call) -> Outcome: ...
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that the engine may touch."""
+
+    clock: Clock
+    dice: Dice
+    jobs: Jobs
+    runs: Runs
+    due: Due
+    shards: Shards
+    slots: Slots
+    shared: Shared
+    queue: Queue
+    inbox: Inbox
+    views: Views
+    target: Target
+    pace: Pace
+    owner: str
+    versions: dict[tuple[JobKey, int], JobVersion] = field(default_factory=dict, repr=False)
+    """Job versions already read: they are immutable, so they are never stale."""
