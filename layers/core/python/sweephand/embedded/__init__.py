@@ -1,0 +1,75 @@
+"""The ports over SQLite: the local engine's store, the simulator's disk, and a double for users' tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from sweephand import ports
+from sweephand.embedded.database import Database
+from sweephand.embedded.due import Due, Shards
+from sweephand.embedded.jobs import Jobs
+from sweephand.embedded.queue import Bell, Inbox, Queue
+from sweephand.embedded.runs import Runs
+from sweephand.embedded.slots import Shared, Slots
+from sweephand.embedded.views import Feed, Views
+
+__all__ = ["PACE", "Stores", "open_stores"]
+
+PACE: Final = ports.Pace(
+    lookahead=timedelta(seconds=2),
+    step=timedelta(0),
+    spread=timedelta(0),
+    margin=timedelta(0),
+    reread=timedelta(hours=1),
+    lease_grace=timedelta(seconds=30),
+    sweep_lease=timedelta(seconds=10),
+)
+"""One machine has one clock, and looking again is cheap: plan late."""
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Every port over one database."""
+
+    jobs: ports.Jobs
+    runs: ports.Runs
+    due: ports.Due
+    shards: ports.Shards
+    slots: ports.Slots
+    shared: ports.Shared
+    queue: ports.Queue
+    inbox: ports.Inbox
+    views: ports.Views
+    feed: Feed
+    database: Database
+    bell: Bell
+
+    def await_work(self, timeout: timedelta) -> None:
+        """Block until something may have been sent, here or by another process, or the time-out."""
+        self.bell.wait(timeout)
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def open_stores(path: str | Path | None, *, clock: ports.Clock) -> Stores:
+    """The stores in a file, made or upgraded where needed; None keeps them in memory."""
+    database = Database(None if path is None else Path(path))
+    bell = Bell(database, clock)
+    return Stores(
+        jobs=Jobs(database),
+        runs=Runs(database, clock),
+        due=Due(database),
+        shards=Shards(database),
+        slots=Slots(database),
+        shared=Shared(database),
+        queue=Queue(database, clock, bell),
+        inbox=Inbox(database, clock),
+        views=Views(database),
+        feed=Feed(database),
+        database=database,
+        bell=bell,
+    )

@@ -1,0 +1,250 @@
+"""Runs, the stretches of fires that became none, the auditor's pages, and remembered keys."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final
+
+from sweephand.domain.ids import JobKey, Namespace, RunId, RunKey
+from sweephand.domain.ledger import Dropped, FireStatus, LedgerPage
+from sweephand.domain.reasons import Reason
+from sweephand.domain.retry import Failure
+from sweephand.domain.run import Run, RunState, Trigger
+from sweephand.embedded.database import Database, Row
+from sweephand.embedded.encoding import (
+    from_json,
+    instant,
+    instant_or_none,
+    json_or_none,
+    micros,
+    micros_or_none,
+    span,
+    to_json,
+    value_or_none,
+)
+from sweephand.ports import Clock
+
+_IDENTITY: Final = "job, run_id, fire_at, start_at, trigger, created_at, params, rerun_of, note"
+_MOVING: Final = (
+    "state, reason, changed_at, rev, nonce, version, epoch, attempt, lost, owner, lease_until, wake_at,"
+    " started_at, ended_at, progress, output, failure"
+)
+COLUMNS: Final = f"{_IDENTITY}, {_MOVING}"
+_NEXT_SEQ: Final = "(SELECT coalesce(max(seq), 0) + 1 FROM runs)"
+"""The number of a write in the feed. Writers come one at a time, so the order of numbers is that of commits."""
+
+_INSERT: Final = (
+    f"INSERT INTO runs ({COLUMNS}, seq) VALUES ({'?,' * 26} {_NEXT_SEQ}) ON CONFLICT (job, run_id) DO NOTHING"
+)
+_UPDATE: Final = (
+    f"UPDATE runs SET ({_MOVING}) = ({','.join('?' * 17)}), seq = {_NEXT_SEQ} WHERE job = ? AND run_id = ? AND rev = ?"
+)
+_IS_MINE: Final = "SELECT 1 FROM runs WHERE job = ? AND run_id = ? AND rev = ? AND nonce = ?"
+_READ: Final = f"SELECT {COLUMNS} FROM runs WHERE job = ? AND run_id = ?"
+
+_STATES: Final = {state.value: state for state in RunState}
+_TRIGGERS: Final = {trigger.value: trigger for trigger in Trigger}
+_DAY: Final = timedelta(days=1)
+_FORGOTTEN_PER_CALL_MAX: Final = 10
+
+
+class Runs:
+    """The port over SQLite."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def create(self, runs: Sequence[Run]) -> list[bool]:
+        rows = [(*_identity_row(run), *_moving_row(run)) for run in runs]
+
+        def work(connection: sqlite3.Connection) -> list[bool]:
+            return [
+                connection.execute(_INSERT, row).rowcount == 1 or (run.rev == 0 and _is_mine(connection, run))
+                for run, row in zip(runs, rows, strict=True)
+            ]
+
+        return self._database.write(work) if rows else []
+
+    def get(self, key: RunKey) -> Run | None:
+        row = self._database.row(_READ, (str(key.job), key.run_id))
+        return None if row is None else decode_run(row, key.job)
+
+    def move(self, before: Run, after: Run) -> bool:
+        key = before.key
+        values = (*_moving_row(after), str(key.job), key.run_id, before.rev)
+
+        def work(connection: sqlite3.Connection) -> bool:
+            return connection.execute(_UPDATE, values).rowcount == 1 or _is_mine(connection, after)
+
+        return self._database.write(work)
+
+    def of_job(
+        self,
+        job: JobKey,
+        *,
+        since: RunId | None = None,
+        until: RunId | None = None,
+        newest_first: bool = True,
+        limit: int,
+    ) -> list[Run]:
+        conditions, values = ["job = ?"], [str(job)]
+        if since is not None:
+            conditions.append("run_id >= ?")
+            values.append(since)
+        if until is not None:
+            conditions.append("run_id < ?")
+            values.append(until)
+        rows = self._database.rows(
+            f"SELECT {COLUMNS} FROM runs WHERE {' AND '.join(conditions)}"
+            f" ORDER BY run_id {'DESC' if newest_first else 'ASC'} LIMIT ?",
+            [*values, limit],
+        )
+        return [decode_run(row, job) for row in rows]
+
+    def drop(self, job: JobKey, dropped: Dropped) -> None:
+        row = (str(job), micros(dropped.first), micros(dropped.last), dropped.count, str(dropped.reason))
+        self._database.run("INSERT OR REPLACE INTO dropped VALUES (?,?,?,?,?)", row)
+
+    def dropped(self, job: JobKey, *, since: datetime, until: datetime) -> list[Dropped]:
+        rows = self._database.rows(
+            "SELECT first, last, count, reason FROM dropped WHERE job = ? AND first < ? AND last >= ? ORDER BY first",
+            (str(job), micros(until), micros(since)),
+        )
+        return [Dropped(instant(first), instant(last), count, Reason.of(reason)) for first, last, count, reason in rows]
+
+    def write_page(self, page: LedgerPage) -> None:
+        row = (str(page.job), _midnight(page.day), _encode_page(page))
+        self._database.run("INSERT OR REPLACE INTO ledger_pages VALUES (?,?,?)", row)
+
+    def pages(self, job: JobKey, *, since: datetime, until: datetime) -> list[LedgerPage]:
+        rows = self._database.rows(
+            "SELECT day_at, body FROM ledger_pages WHERE job = ? AND day_at > ? AND day_at < ? ORDER BY day_at",
+            (str(job), micros(since) - span(_DAY), micros(until)),
+        )
+        return [_decode_page(job, instant(day_at).date(), from_json(body)) for day_at, body in rows]
+
+    def remember(self, namespace: Namespace, key: str, value: str, *, until: datetime) -> str:
+        now = micros(self._clock.now())
+
+        def work(connection: sqlite3.Connection) -> str:
+            connection.execute(
+                "DELETE FROM remembered WHERE rowid IN (SELECT rowid FROM remembered WHERE until < ? LIMIT ?)",
+                (now, _FORGOTTEN_PER_CALL_MAX),
+            )
+            connection.execute(
+                "INSERT INTO remembered VALUES (?,?,?,?) ON CONFLICT DO UPDATE"
+                " SET value = excluded.value, until = excluded.until WHERE remembered.until < ?",
+                (namespace, key, value, micros(until), now),
+            )
+            first: str = connection.execute(
+                "SELECT value FROM remembered WHERE namespace = ? AND key = ?", (namespace, key)
+            ).fetchone()[0]
+            return first
+
+        return self._database.write(work)
+
+
+def _is_mine(connection: sqlite3.Connection, run: Run) -> bool:
+    """Whether the run is there already as this caller wrote it, in a call that seemed to fail."""
+    if not run.nonce:
+        return False
+    values = (str(run.key.job), run.key.run_id, run.rev, run.nonce)
+    return connection.execute(_IS_MINE, values).fetchone() is not None
+
+
+def _identity_row(run: Run) -> Row:
+    return (
+        str(run.key.job),
+        run.key.run_id,
+        micros(run.fire_at),
+        micros(run.start_at),
+        run.trigger.value,
+        micros(run.created_at),
+        to_json(dict(run.params)) if run.params else None,
+        run.rerun_of,
+        run.note,
+    )
+
+
+def _moving_row(run: Run) -> Row:
+    return (
+        run.state.value,
+        None if run.reason is None else str(run.reason),
+        micros(run.changed_at),
+        run.rev,
+        run.nonce,
+        run.version,
+        run.epoch,
+        run.attempt,
+        run.lost,
+        run.owner,
+        micros_or_none(run.lease_until),
+        micros_or_none(run.wake_at),
+        micros_or_none(run.started_at),
+        micros_or_none(run.ended_at),
+        run.progress,
+        json_or_none(run.output),
+        None if run.failure is None else to_json(run.failure.encode()),
+    )
+
+
+def decode_run(row: Row, job: JobKey | None = None) -> Run:
+    """The run in these `COLUMNS`; a caller that knows its job spares the parsing."""
+    return Run(
+        RunKey(job or JobKey.of(row[0]), RunId(row[1])),
+        instant(row[2]),
+        instant(row[3]),
+        _TRIGGERS[row[4]],
+        created_at=instant(row[5]),
+        params=value_or_none(row[6]) or {},
+        rerun_of=row[7],
+        note=row[8],
+        state=_STATES[row[9]],
+        reason=None if row[10] is None else Reason.of(row[10]),
+        changed_at=instant(row[11]),
+        rev=row[12],
+        nonce=row[13],
+        version=row[14],
+        epoch=row[15],
+        attempt=row[16],
+        lost=row[17],
+        owner=row[18],
+        lease_until=instant_or_none(row[19]),
+        wake_at=instant_or_none(row[20]),
+        started_at=instant_or_none(row[21]),
+        ended_at=instant_or_none(row[22]),
+        progress=row[23],
+        output=value_or_none(row[24]),
+        failure=None if row[25] is None else Failure.decode(from_json(row[25])),
+    )
+
+
+def _midnight(day: date) -> int:
+    return micros(datetime.combine(day, time(), UTC))
+
+
+def _encode_page(page: LedgerPage) -> str:
+    return to_json(
+        {
+            "judged_at": micros(page.judged_at),
+            "tzdata": page.tzdata,
+            "counts": {status.value: count for status, count in page.counts.items()},
+            "missing": [micros(fire_at) for fire_at in page.missing],
+            "extra": list(page.extra),
+        }
+    )
+
+
+def _decode_page(job: JobKey, day: date, stored: dict[str, Any]) -> LedgerPage:
+    return LedgerPage(
+        job,
+        day,
+        instant(stored["judged_at"]),
+        stored["tzdata"],
+        {FireStatus(status): count for status, count in stored["counts"].items()},
+        tuple(instant(fire_at) for fire_at in stored["missing"]),
+        tuple(RunId(run_id) for run_id in stored["extra"]),
+    )

@@ -1,0 +1,252 @@
+"""The tables, as the ordered migrations that make them, and how a file comes to have them.
+
+A migration that was released is never edited: the next change is the next migration.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
+from typing import Final
+
+from sweephand.errors import InvalidInput
+
+Migration = tuple[str, ...]
+
+_FIRST: Final[Migration] = (
+    # Keys are ordered by namespace, then name: one text 'a/x' would sort after 'a-b/x'.
+    """
+    CREATE TABLE heads (
+        namespace TEXT NOT NULL,
+        name TEXT NOT NULL,
+        status TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        in_force_since INTEGER NOT NULL,
+        changed_at INTEGER NOT NULL,
+        planned_upto INTEGER NOT NULL,
+        plan_at INTEGER,
+        paused_since INTEGER,
+        catchup TEXT,
+        catchup_upto INTEGER,
+        rev INTEGER NOT NULL,
+        nonce TEXT NOT NULL,
+        PRIMARY KEY (namespace, name)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE versions (
+        namespace TEXT NOT NULL,
+        name TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (namespace, name, number)
+    )
+    """,
+    # Timeline and audit log at once: a change is one row, found by its job or by its namespace.
+    """
+    CREATE TABLE changes (
+        namespace TEXT NOT NULL,
+        name TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        event TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        actor TEXT NOT NULL,
+        catchup TEXT,
+        note TEXT NOT NULL,
+        PRIMARY KEY (namespace, name, at)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX changes_by_namespace ON changes (namespace, at)",
+    # A rowid table: runs that were made together lie together, so a group of moves dirties few pages.
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        job TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        fire_at INTEGER NOT NULL,
+        start_at INTEGER NOT NULL,
+        trigger TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        params TEXT,
+        rerun_of TEXT,
+        note TEXT,
+        state TEXT NOT NULL,
+        reason TEXT,
+        changed_at INTEGER NOT NULL,
+        rev INTEGER NOT NULL,
+        nonce TEXT NOT NULL,
+        version INTEGER,
+        epoch INTEGER NOT NULL,
+        attempt INTEGER NOT NULL,
+        lost INTEGER NOT NULL,
+        owner TEXT,
+        lease_until INTEGER,
+        wake_at INTEGER,
+        started_at INTEGER,
+        ended_at INTEGER,
+        progress INTEGER,
+        output TEXT,
+        failure TEXT,
+        seq INTEGER NOT NULL,
+        UNIQUE (job, run_id)
+    )
+    """,
+    "CREATE UNIQUE INDEX runs_by_seq ON runs (seq)",
+    """
+    CREATE TABLE dropped (
+        job TEXT NOT NULL,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (job, first)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE ledger_pages (
+        job TEXT NOT NULL,
+        day_at INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (job, day_at)
+    )
+    """,
+    """
+    CREATE TABLE remembered (
+        namespace TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        PRIMARY KEY (namespace, key)
+    )
+    """,
+    "CREATE INDEX remembered_by_end ON remembered (until)",
+    """
+    CREATE TABLE due (
+        shard INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        key TEXT NOT NULL,
+        PRIMARY KEY (shard, at, kind, key)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE shards (
+        shard INTEGER PRIMARY KEY,
+        owner TEXT NOT NULL,
+        until INTEGER,
+        watermark INTEGER,
+        rev INTEGER NOT NULL
+    )
+    """,
+    "CREATE TABLE shard_count (only INTEGER PRIMARY KEY CHECK (only = 1), count INTEGER NOT NULL)",
+    "INSERT INTO shard_count VALUES (1, 8)",
+    """
+    CREATE TABLE slots (
+        name TEXT PRIMARY KEY,
+        rev INTEGER NOT NULL,
+        nonce TEXT NOT NULL,
+        body TEXT NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE shared (
+        namespace TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        rev INTEGER NOT NULL,
+        document TEXT NOT NULL,
+        PRIMARY KEY (namespace, kind, name)
+    )
+    """,
+    # AUTOINCREMENT: an id that came back would let a stale receipt delete somebody else's message.
+    """
+    CREATE TABLE messages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        lane TEXT NOT NULL,
+        visible_at INTEGER NOT NULL,
+        namespace TEXT NOT NULL,
+        body TEXT NOT NULL,
+        receives INTEGER NOT NULL
+    )
+    """,
+    "CREATE INDEX messages_by_time ON messages (lane, visible_at)",
+    """
+    CREATE TABLE dead_letters (
+        id INTEGER PRIMARY KEY,
+        lane TEXT NOT NULL,
+        body TEXT NOT NULL,
+        dead_at INTEGER NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE view_pages (
+        namespace TEXT NOT NULL,
+        hour INTEGER NOT NULL,
+        batch TEXT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (namespace, hour, batch)
+    )
+    """,
+)
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST,)
+
+_SWITCH_TRIES: Final = 200
+_SWITCH_PAUSE_S: Final = 0.05
+
+
+def prepare(connection: sqlite3.Connection, path: Path | None, migrations: Sequence[Migration]) -> None:
+    """Bring the file up to the last migration, or refuse it."""
+    if path is not None:
+        _check(connection, path, migrations)
+        _switch_to_wal(connection)
+    if _version(connection) == len(migrations):
+        return
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        # Read again: another process may have migrated the file while this one waited for the lock.
+        for migration in migrations[_version(connection) :]:
+            for statement in migration:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _check(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
+    """Refuse a file that is not ours to change, before anything in it is changed."""
+    # In one statement: another process may be creating the file right now.
+    version, tables = connection.execute(
+        "SELECT (SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_schema"
+    ).fetchone()
+    if version > len(migrations):
+        raise InvalidInput(
+            f"{path} was written by a newer Sweephand: its schema is {version}, the newest known here is"
+            f" {len(migrations)}. Upgrade Sweephand, or name another file.",
+            "path",
+        )
+    if version == 0 and tables:
+        raise InvalidInput(f"{path} is a database of another program: name another file.", "path")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """The mode is the file's: once switched it stays. SQLite does not wait for others here, so we do."""
+    for tries_left in reversed(range(_SWITCH_TRIES)):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if not tries_left:
+                raise
+            Event().wait(_SWITCH_PAUSE_S)
+        else:
+            return
