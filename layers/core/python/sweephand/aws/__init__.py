@@ -1,0 +1,95 @@
+"""The ports over DynamoDB and SQS. Nothing of boto3, and no error of its, is seen outside this package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import boto3
+from botocore.config import Config
+
+from sweephand import ports
+from sweephand.aws.calls import Abreast
+from sweephand.aws.control import SHARDS_DEFAULT, DynamoShards, DynamoShared, DynamoSlots
+from sweephand.aws.due import DynamoDue
+from sweephand.aws.jobs import DynamoJobs
+from sweephand.aws.queue import Addresses, SqsInbox, SqsQueue
+from sweephand.aws.runs import DynamoRuns
+from sweephand.aws.table import Table
+from sweephand.aws.views import DynamoViews
+from sweephand.topology import CONTROL, DUE, JOBS, RUNS, VIEWS, Names
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb.client import DynamoDBClient
+    from types_boto3_sqs.client import SQSClient
+
+__all__ = ["CONFIG", "KEEP_RUNS", "PACE", "Stores", "clients", "connect"]
+
+PACE: Final = ports.Pace(
+    lookahead=timedelta(minutes=14),
+    step=timedelta(minutes=7),
+    spread=timedelta(minutes=7),
+    margin=timedelta(minutes=4),
+    lease_grace=timedelta(seconds=30),
+    sweep_lease=timedelta(seconds=55),
+)
+
+CONFIG: Final = Config(
+    retries={"mode": "standard", "max_attempts": 3}, connect_timeout=2, read_timeout=5, max_pool_connections=16
+)
+"""Short, since whoever gives up is delivered again, and a function that hangs is paid for."""
+
+KEEP_RUNS: Final = timedelta(days=35)
+"""How long ended runs are kept, unless the settings say otherwise."""
+
+ABREAST_MAX: Final = 8
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Every port that AWS provides."""
+
+    jobs: ports.Jobs
+    runs: ports.Runs
+    due: ports.Due
+    shards: ports.Shards
+    slots: ports.Slots
+    shared: ports.Shared
+    queue: ports.Queue
+    inbox: ports.Inbox
+    views: ports.Views
+
+
+def clients(config: Config = CONFIG) -> tuple[DynamoDBClient, SQSClient]:
+    """Clients for the region and the credentials of the environment."""
+    return boto3.client("dynamodb", config=config), boto3.client("sqs", config=config)
+
+
+def connect(
+    names: Names,
+    dynamodb: DynamoDBClient,
+    sqs: SQSClient,
+    *,
+    clock: ports.Clock,
+    keep_runs: timedelta = KEEP_RUNS,
+    abreast: int = ABREAST_MAX,
+    shards: int = SHARDS_DEFAULT,
+) -> Stores:
+    """The stores of one deployment; `abreast` bounds the calls that one verb has under way at once."""
+    side_by_side = Abreast(abreast)
+    jobs, runs, due, control, views = (
+        Table(dynamodb, names.table(table)) for table in (JOBS, RUNS, DUE, CONTROL, VIEWS)
+    )
+    addresses = Addresses(sqs, names)
+    return Stores(
+        jobs=DynamoJobs(jobs, due, side_by_side),
+        runs=DynamoRuns(runs, side_by_side, clock=clock, keep=keep_runs),
+        due=DynamoDue(due),
+        shards=DynamoShards(control, at_least=shards),
+        slots=DynamoSlots(control),
+        shared=DynamoShared(control),
+        queue=SqsQueue(sqs, addresses),
+        inbox=SqsInbox(sqs, addresses),
+        views=DynamoViews(views, clock=clock, keep=keep_runs),
+    )

@@ -1,0 +1,200 @@
+"""Jobs over DynamoDB: a partition per job for its head, versions and timeline; registers for what lists need.
+
+pk                  sk                      what
+ns/name             head                    the head, the one item here that moves often
+ns/name             v#00000012              an immutable version, compressed
+ns/name             w#00000012#1            the rest of one that is too large for an item
+ns/name             t#2026-11-15T06:00:…    a row of the timeline
+audit#ns#2026-11    2026-11-15T06:00:…#name the same row, for the namespace's audit log
+names#ns            name                    that there is such a job, written once, with its first head
+months#ns           2026-11                 that the audit log has such a month
+namespaces          ns                      that there is such a namespace
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+
+from sweephand.aws.calls import Abreast, Item, Lost, asking, is_own
+from sweephand.aws.due import due_item
+from sweephand.aws.items import (
+    HEAD,
+    as_json,
+    change_fields,
+    change_of,
+    count,
+    head_fields,
+    head_item,
+    head_of,
+    item_of,
+    read_count,
+    stamp,
+)
+from sweephand.aws.table import ABSENT, Table
+from sweephand.domain.definition import decode_version, encode_version
+from sweephand.domain.ids import JobKey, JobName, Namespace
+from sweephand.domain.job import Change, Head, JobVersion
+from sweephand.ports import DueEntry
+
+_NAMESPACES: Final = "namespaces"
+_PAGE_MAX: Final = 1_000
+PART_BYTES_MAX: Final = 380_000
+"""An item holds 400 KB, its keys and names included."""
+
+_FIRST: Final = "!"
+_LAST: Final = "~"
+"""Before and behind every name, month and instant, and in none of them."""
+
+
+class DynamoJobs:
+    """The `Jobs` port. Every change of a head is a compare-and-set on its revision, as runs have it."""
+
+    def __init__(self, table: Table, due: Table, abreast: Abreast) -> None:
+        self._table = table
+        self._due = due
+        self._abreast = abreast
+        self._registered: set[tuple[str, str]] = set()
+
+    def head(self, key: JobKey) -> Head | None:
+        item = self._table.get(str(key), HEAD)
+        return None if item is None else head_of(item)
+
+    def heads_of(self, keys: Sequence[JobKey]) -> list[Head]:
+        return [head_of(item) for item in self._table.get_all([(str(key), HEAD) for key in dict.fromkeys(keys)])]
+
+    def namespaces(self) -> list[Namespace]:
+        found = self._table.query(_NAMESPACES, low=_FIRST, high=_LAST)
+        return [Namespace(item["sk"]["S"]) for item in found]
+
+    def heads(self, namespace: Namespace, *, after: JobName | None = None, limit: int) -> list[Head]:
+        # No name contains the first character, and a name that goes on sorts behind it.
+        low = _FIRST if after is None else f"{after}{_FIRST}"
+        rows = self._table.query(f"names#{namespace}", low=low, high=_LAST, page=min(limit, _PAGE_MAX))
+        return self.heads_of([JobKey(namespace, JobName(row["sk"]["S"])) for row in islice(rows, limit)])
+
+    def version(self, key: JobKey, number: int) -> JobVersion | None:
+        item = self._table.get(str(key), _version_key(number))
+        return None if item is None else self._version_of(key, item)
+
+    def versions(self, key: JobKey, *, before: int | None = None, limit: int) -> list[JobVersion]:
+        high = "v$" if before is None else _version_key(before)  # '$' follows '#'
+        found = self._table.query(str(key), low="v#", high=high, newest_first=True, page=min(limit, _PAGE_MAX))
+        return [self._version_of(key, item) for item in islice(found, limit)]
+
+    def change(
+        self,
+        before: Head | None,
+        after: Head,
+        change: Change,
+        version: JobVersion | None,
+        entry: DueEntry | None,
+    ) -> bool:
+        self._register(change)
+        writes = [self._head_put(before, after)]  # first: its condition is the one that may fail
+        writes += [self._table.to_put(row, ABSENT) for row in _change_rows(change)]
+        if before is None:
+            writes.append(self._table.to_put(item_of(f"names#{after.key.namespace}", after.key.name, {})))
+        if version is not None:
+            writes += [self._table.to_put(item, ABSENT) for item in _version_items(version)]
+        if entry is not None:
+            writes.append(self._due.to_put(due_item(entry)))
+        try:
+            with asking(f"change job {after.key}"):
+                self._table.client.transact_write_items(TransactItems=[{"Put": put} for put in writes])
+        except Lost as lost:
+            return is_own(lost.item, after.rev, after.nonce)
+        return True
+
+    def _head_put(self, before: Head | None, after: Head) -> Any:
+        if before is None:
+            return self._table.to_put(head_item(after), ABSENT)
+        unmoved = "rv = :before"
+        return self._table.to_put(head_item(after), unmoved, before={"N": str(before.rev)})
+
+    def advance(self, moves: Sequence[tuple[Head, Head]]) -> list[bool]:
+        return self._abreast.each(self._advance, moves)
+
+    def _advance(self, move: tuple[Head, Head]) -> bool:
+        before, after = move
+        unmoved = "rv = :before"
+        try:
+            self._table.update(str(after.key), HEAD, head_fields(after), unmoved, before={"N": str(before.rev)})
+        except Lost as lost:
+            return is_own(lost.item, after.rev, after.nonce)
+        return True
+
+    def timeline(self, key: JobKey, *, since: datetime | None = None) -> list[Change]:
+        low = "t#"
+        if since is not None:
+            upto = f"t#{stamp(since)}$"
+            in_force = self._table.query(str(key), low=low, high=upto, newest_first=True, page=1)
+            low = next((item["sk"]["S"] for item in in_force), low)
+        return [change_of(item) for item in self._table.query(str(key), low=low, high="t$")]
+
+    def audit(self, namespace: Namespace, *, before: datetime | None = None, limit: int) -> list[Change]:
+        return [change_of(item) for item in islice(self._audited(namespace, before, limit), limit)]
+
+    def _audited(self, namespace: Namespace, before: datetime | None, limit: int) -> Iterator[Item]:
+        high = _LAST if before is None else stamp(before)
+        months = self._table.query(f"months#{namespace}", low=_FIRST, high=f"{high[:7]}{_LAST}", newest_first=True)
+        for month in months:
+            yield from self._table.query(
+                f"audit#{namespace}#{month['sk']['S']}",
+                low=_FIRST,
+                high=high,
+                newest_first=True,
+                page=min(limit, _PAGE_MAX),
+            )
+
+    def _version_of(self, key: JobKey, item: Item) -> JobVersion:
+        number = int(item["sk"]["S"].removeprefix("v#"))
+        body = bytes(item["d"]["B"])
+        if parts := read_count(item, "n"):
+            rest = self._table.get_all([(str(key), _part_key(number, n)) for n in range(1, parts + 1)])
+            body += b"".join(bytes(part["d"]["B"]) for part in rest)
+        return decode_version(key, json.loads(zlib.decompress(body)))
+
+    def _register(self, change: Change) -> None:
+        """Write down what lists will look for, once per process; before the change, so that no list can miss it."""
+        namespace = change.key.namespace
+        rows = {(_NAMESPACES, str(namespace)), (f"months#{namespace}", _month_of(change.at))}
+        if new := rows - self._registered:
+            self._table.put_all(item_of(pk, sk, {}) for pk, sk in sorted(new))
+            self._registered |= new
+
+
+def _version_key(number: int) -> str:
+    return f"v#{number:08d}"
+
+
+def _part_key(number: int, part: int) -> str:
+    return f"w#{number:08d}#{part}"
+
+
+def _version_items(version: JobVersion) -> Iterator[Item]:
+    """The version in as many items as its compressed text needs, mostly one."""
+    body = zlib.compress(as_json(encode_version(version)).encode())
+    first, *rest = [body[n : n + PART_BYTES_MAX] for n in range(0, len(body), PART_BYTES_MAX)]
+    pk = str(version.key)
+    yield item_of(pk, _version_key(version.number), {"d": {"B": first}, "n": count(len(rest))})
+    for n, part in enumerate(rest, 1):
+        yield item_of(pk, _part_key(version.number, n), {"d": {"B": part}})
+
+
+def _month_of(at: datetime) -> str:
+    return stamp(at)[:7]
+
+
+def _change_rows(change: Change) -> tuple[Item, Item]:
+    """The timeline's row and the audit log's."""
+    fields = change_fields(change)
+    at = stamp(change.at)
+    return (
+        item_of(str(change.key), f"t#{at}", fields),
+        item_of(f"audit#{change.key.namespace}#{at[:7]}", f"{at}#{change.key.name}", fields),
+    )

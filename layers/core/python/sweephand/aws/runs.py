@@ -1,0 +1,128 @@
+"""Runs and the ledger's rows over DynamoDB: one partition per job, sorted by id, so that lists are plain queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from itertools import islice
+from typing import Final
+
+from sweephand.aws.calls import Abreast, Lost, is_own
+from sweephand.aws.items import (
+    dropped_item,
+    dropped_of,
+    dropped_sort_key,
+    end,
+    instant,
+    item_of,
+    page_item,
+    page_of,
+    page_sort_key,
+    run_fields,
+    run_item,
+    run_of,
+    run_sort_key,
+    text,
+)
+from sweephand.aws.table import ABSENT, Table
+from sweephand.domain.ids import JobKey, Namespace, RunId, RunKey
+from sweephand.domain.ledger import Dropped, LedgerPage
+from sweephand.domain.run import Run
+from sweephand.ports import Clock
+from sweephand.topology import TTL
+
+_A_TICK: Final = timedelta(microseconds=1)
+_PAGE_MAX: Final = 1_000
+
+
+class DynamoRuns:
+    """The `Runs` port. Who may write when:
+
+    sweep A   put r, nonce a ──► created                      (rev 0, nonce a)
+    sweep B   put r, nonce b ──► exists, another's nonce      False
+    sweep A   put r, nonce a again, having seen a time-out    exists, own nonce at rev 0: True
+    worker    update rev 0 → 1, nonce c ──► moved             (rev 1, nonce c)
+    worker    the same again, having seen a time-out          rev 1 is there, with nonce c: True
+    other     update rev 0 → 1, nonce d                       rev 1 is there, with another's nonce: False
+    """
+
+    def __init__(self, table: Table, abreast: Abreast, *, clock: Clock, keep: timedelta) -> None:
+        self._table = table
+        self._abreast = abreast
+        self._clock = clock
+        self._keep = keep
+
+    def create(self, runs: Sequence[Run]) -> list[bool]:
+        return self._abreast.each(self._create, runs)
+
+    def _create(self, run: Run) -> bool:
+        try:
+            self._table.put(run_item(run, keep=self._keep), ABSENT)
+        except Lost as lost:
+            return run.rev == 0 and is_own(lost.item, run.rev, run.nonce)
+        return True
+
+    def get(self, key: RunKey) -> Run | None:
+        item = self._table.get(str(key.job), run_sort_key(key.run_id))
+        return None if item is None else run_of(item)
+
+    def move(self, before: Run, after: Run) -> bool:
+        unmoved = "rv = :before"
+        try:
+            self._table.update(
+                str(after.key.job),
+                run_sort_key(after.key.run_id),
+                run_fields(after, keep=self._keep),
+                unmoved,
+                before={"N": str(before.rev)},
+            )
+        except Lost as lost:
+            return is_own(lost.item, after.rev, after.nonce)
+        return True
+
+    def of_job(
+        self,
+        job: JobKey,
+        *,
+        since: RunId | None = None,
+        until: RunId | None = None,
+        newest_first: bool = True,
+        limit: int,
+    ) -> list[Run]:
+        low = run_sort_key(since or "")
+        high = "r$" if until is None else run_sort_key(until)  # '$' follows '#'
+        found = self._table.query(str(job), low=low, high=high, newest_first=newest_first, page=min(limit, _PAGE_MAX))
+        return [run_of(item) for item in islice(found, limit)]
+
+    def drop(self, job: JobKey, dropped: Dropped) -> None:
+        until = max(dropped.last, self._clock.now()) + self._keep
+        self._table.put(dropped_item(job, dropped, until=until))
+
+    def dropped(self, job: JobKey, *, since: datetime, until: datetime) -> list[Dropped]:
+        # A stretch may have begun long ago and still touch: all that have not expired are read.
+        found = self._table.query(str(job), low="d#", high=dropped_sort_key(until))
+        return [one for one in map(dropped_of, found) if one.last >= since]
+
+    def write_page(self, page: LedgerPage) -> None:
+        self._table.put(page_item(page))
+
+    def pages(self, job: JobKey, *, since: datetime, until: datetime) -> list[LedgerPage]:
+        first = since.astimezone(UTC).date()
+        after_last = (until - _A_TICK).astimezone(UTC).date() + timedelta(days=1)
+        found = self._table.query(str(job), low=page_sort_key(first), high=page_sort_key(after_last))
+        return [page_of(item) for item in found]
+
+    def remember(self, namespace: Namespace, key: str, value: str, *, until: datetime) -> str:
+        # The key is a stranger's text of any length; a name cannot contain '#', so no job's partition is met.
+        digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        fields = {"val": text(value), "u": instant(until), TTL: end(until)}
+        forgotten = "u < :now"
+        now = instant(self._clock.now()) or {}
+        try:
+            self._table.put(
+                item_of(f"memory#{namespace}#{digest}", "memory", fields), f"{ABSENT} OR {forgotten}", now=now
+            )
+        except Lost as lost:
+            return str(lost.item["val"]["S"])
+        return value

@@ -1,0 +1,110 @@
+"""The status view over DynamoDB: pages of rows, one partition per namespace and hour, expired by themselves.
+
+pk              sk                  what
+ns#2026-11-15T06  batch, batch#1…   rows of runs whose ids begin in this hour, as one batch saw them
+hours#ns        2026-11-15T06       that there is such an hour
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from sweephand.aws.calls import Item
+from sweephand.aws.items import as_json, end, item_of, stamp, text
+from sweephand.aws.table import Table
+from sweephand.domain.ids import Namespace, instant_of
+from sweephand.domain.status import StatusRow, latest
+from sweephand.ports import Clock
+from sweephand.topology import TTL
+
+_PAGE_BYTES_MAX: Final = 300_000
+_REGISTER_GRACE: Final = timedelta(days=2)
+_A_TICK: Final = timedelta(microseconds=1)
+_LAST: Final = "~"
+
+
+class DynamoViews:
+    """The `Views` port."""
+
+    def __init__(self, table: Table, *, clock: Clock, keep: timedelta) -> None:
+        self._table = table
+        self._clock = clock
+        self._keep = keep
+        self._registered: set[tuple[Namespace, str, date]] = set()
+
+    def append(self, namespace: Namespace, batch: str, rows: Sequence[StatusRow]) -> None:
+        by_hour: defaultdict[str, list[StatusRow]] = defaultdict(list)
+        for row in rows:
+            by_hour[_hour_of(_time_of(row))].append(row)
+        until = self._clock.now() + self._keep
+        self._register(namespace, by_hour)
+        self._table.put_all(
+            item_of(
+                f"{namespace}#{hour}",
+                f"{batch}#{n}" if n else batch,
+                {"d": text(page), TTL: end(until)},
+            )
+            for hour, found in by_hour.items()
+            for n, page in enumerate(_pages(found))
+        )
+
+    def rows(self, namespace: Namespace, *, since: datetime, until: datetime) -> list[StatusRow]:
+        if since >= until:
+            return []
+        first, last = _hour_of(since), _hour_of(until - _A_TICK)
+        found = (
+            StatusRow.decode(namespace, row)
+            for hour in self._hours(namespace, first, f"{last}{_LAST}")
+            for item in self._page_items(namespace, hour)
+            for row in json.loads(item["d"]["S"])
+        )
+        return latest(row for row in found if since <= _time_of(row) < until)
+
+    def clear(self, namespace: Namespace) -> None:
+        # The register of hours stays: another process may believe that it wrote an hour down.
+        for hour in list(self._hours(namespace, "0", _LAST)):
+            keys = [(item["pk"]["S"], item["sk"]["S"]) for item in self._page_items(namespace, hour)]
+            self._table.delete_all(keys)
+
+    def _register(self, namespace: Namespace, hours: defaultdict[str, list[StatusRow]]) -> None:
+        """Write the hours down, once per process and day; before the pages and for longer, so that none is missed."""
+        now = self._clock.now()
+        until = now + self._keep + _REGISTER_GRACE
+        new = {(namespace, hour, now.date()) for hour in hours} - self._registered
+        self._table.put_all(item_of(f"hours#{ns}", hour, {TTL: end(until)}) for ns, hour, _ in sorted(new))
+        self._registered |= new
+
+    def _hours(self, namespace: Namespace, low: str, high: str) -> Iterator[str]:
+        for item in self._table.query(f"hours#{namespace}", low=low, high=high):
+            yield item["sk"]["S"]
+
+    def _page_items(self, namespace: Namespace, hour: str) -> Iterator[Item]:
+        # A batch may be named anything: from the first character to the last.
+        return self._table.query(f"{namespace}#{hour}", low="\x00", high="\U0010ffff")
+
+
+def _time_of(row: StatusRow) -> datetime:
+    return instant_of(row.run.run_id)
+
+
+def _hour_of(at: datetime) -> str:
+    return stamp(at)[:13]
+
+
+def _pages(rows: Sequence[StatusRow]) -> Iterator[str]:
+    """The rows as JSON arrays that each fit an item."""
+    page: list[str] = []
+    size = 0
+    for row in rows:
+        encoded = as_json(row.encode())
+        if page and size + len(encoded) > _PAGE_BYTES_MAX:
+            yield f"[{','.join(page)}]"
+            page, size = [], 0
+        page.append(encoded)
+        size += len(encoded) + 1
+    if page:
+        yield f"[{','.join(page)}]"
