@@ -79,11 +79,7 @@ def guard(scene: Scene, *, now: datetime) -> Decision:
         return Wait(Reason(ReasonCode.NOT_YET, f"due at {run.start_at.isoformat()}"), run.start_at)
     if not run.is_scheduled:
         return Start() if scene.job is not None else Skip(_deleted(head))
-    if (
-        scene.at_fire is None
-        or scene.at_fire.schedule is None
-        or not scene.at_fire.schedule.names(run.fire_at)
-    ):
+    if scene.at_fire is None or scene.at_fire.schedule is None or not scene.at_fire.schedule.names(run.fire_at):
         return Void(
             Reason(
                 ReasonCode.NOT_IN_FORCE,
@@ -92,14 +88,8 @@ def guard(scene: Scene, *, now: datetime) -> Decision:
         )
     if scene.job is None:
         return Skip(_deleted(head))
-    if (
-        head.status is JobStatus.PAUSED
-        and head.paused_since is not None
-        and run.start_at >= head.paused_since
-    ):
-        return Wait(
-            Reason(ReasonCode.PAUSED, f"paused since {head.paused_since.isoformat()}; resume decides"), None
-        )
+    if head.status is JobStatus.PAUSED and head.paused_since is not None and run.start_at >= head.paused_since:
+        return Wait(Reason(ReasonCode.PAUSED, f"paused since {head.paused_since.isoformat()}; resume decides"), None)
     if head.catchup_upto is not None and head.planned_upto < run.fire_at < head.catchup_upto:
         return Wait(Reason(ReasonCode.RESUMING, "the resume's catch-up is being decided"), now + _SHORTLY)
     if scene.dropped is not None:
@@ -123,9 +113,7 @@ def _by_the_calendar(scene: Scene, job: Job, schedule: Schedule, now: datetime) 
     due_at = run.start_at if blackout is None else max(run.start_at, blackout.to)
     if job.start_deadline is not None and now > due_at + job.start_deadline:
         late = round((now - due_at).total_seconds())
-        return Skip(
-            Reason(ReasonCode.START_DEADLINE, f"{late} s late, more than {job.start_deadline} allows")
-        )
+        return Skip(Reason(ReasonCode.START_DEADLINE, f"{late} s late, more than {job.start_deadline} allows"))
     return Start()
 
 
@@ -135,14 +123,10 @@ def _in_blackout(run: Run, job: Job, schedule: Schedule, blackout: Blackout) -> 
     if blackout.policy is HoldPolicy.SKIP:
         return Skip(Reason(ReasonCode.BLACKOUT, f"its time lies in a blackout until {end}"))
     later = schedule.count(run.fire_at, blackout.to - timedelta(microseconds=1))
-    most = {CatchupPolicy.NONE: 0, CatchupPolicy.LATEST: 1, CatchupPolicy.ALL: job.catchup.max}[
-        job.catchup.policy
-    ]
+    most = {CatchupPolicy.NONE: 0, CatchupPolicy.LATEST: 1, CatchupPolicy.ALL: job.catchup.max}[job.catchup.policy]
     if later >= most:
         return Skip(
-            Reason(
-                ReasonCode.BLACKOUT, f"held until {end}, where catch-up '{job.catchup.policy}' leaves it out"
-            )
+            Reason(ReasonCode.BLACKOUT, f"held until {end}, where catch-up '{job.catchup.policy}' leaves it out")
         )
     return Wait(Reason(ReasonCode.BLACKOUT, f"held until {end}"), blackout.to)
 
@@ -155,9 +139,7 @@ def admit(
         return Start()
     held_by = ", ".join(str(holder.run.run_id) for holder in slot.holders[:4])
     if not need.name.startswith("job/"):
-        reason = Reason(
-            ReasonCode.POOL, f"{need.name} is full: {slot.used} of {need.limit} held by {held_by}"
-        )
+        reason = Reason(ReasonCode.POOL, f"{need.name} is full: {slot.used} of {need.limit} held by {held_by}")
         return Wait(reason, now + poll)
     if run.is_scheduled and job.overlap is Overlap.SKIP:
         return Skip(Reason(ReasonCode.OVERLAP, f"run {held_by} was active"))

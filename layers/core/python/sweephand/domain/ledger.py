@@ -113,9 +113,7 @@ def judge(
     return sorted(rows, key=lambda row: row.fire_at)
 
 
-def page_of(
-    job: JobKey, day: date, rows: Iterable[LedgerRow], *, judged_at: datetime, tzdata: str
-) -> LedgerPage:
+def page_of(job: JobKey, day: date, rows: Iterable[LedgerRow], *, judged_at: datetime, tzdata: str) -> LedgerPage:
     """The verdict on one day, from its rows."""
     rows = [row for row in rows if row.fire_at.astimezone(UTC).date() == day]
     counts: dict[FireStatus, int] = {}

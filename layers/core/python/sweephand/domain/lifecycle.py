@@ -62,10 +62,11 @@ def _page() -> str:
     from sweephand.domain.run import RUN_LIFECYCLE
     from sweephand.domain.task import TASK_LIFECYCLE
 
-    head = "# Lifecycles\n\nGenerated from the tables in `sweephand/domain/` by `make docs`; a test fails when this page drifts.\n"
-    return "\n\n".join(
-        [head.rstrip(), *(one.as_markdown() for one in (JOB_LIFECYCLE, RUN_LIFECYCLE, TASK_LIFECYCLE))]
+    head = (
+        "# Lifecycles\n\nGenerated from the tables in `sweephand/domain/` by `make docs`; "
+        "a test fails when this page drifts.\n"
     )
+    return "\n\n".join([head.rstrip(), *(one.as_markdown() for one in (JOB_LIFECYCLE, RUN_LIFECYCLE, TASK_LIFECYCLE))])
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ __all__ = ["DEPTH_MAX", "plain"]
 DEPTH_MAX: Final = 32
 INTEGER_MAX: Final = 2**63 - 1
 
+_KEY_SHOWN: Final = 64  # a path is written for every value: a long key must not be copied for each below it
+
 
 def plain(document: Any, *, bytes_max: int) -> tuple[dict[str, Any], Errors]:
     """A copy made of what JSON has, and what had to be left out of it, as null, because JSON has no such thing.
@@ -55,7 +57,7 @@ class _Copying:
         if not isinstance(value, Mapping):
             return [self.copy(item, f"{path}[{n}]", depth + 1) for n, item in enumerate(value)]
         return {
-            key: self.copy(item, f"{path}.{key}" if path else key, depth + 1)
+            key: self.copy(item, f"{path}.{key[:_KEY_SHOWN]}" if path else key[:_KEY_SHOWN], depth + 1)
             for key, item in value.items()
             if self._is_key(key, path)
         }
@@ -67,7 +69,7 @@ class _Copying:
         self._leave_out(path, f"The field name {shown(key)} is not text: put it in quotes.")
         return False
 
-    def _text(self, value: str, path: str) -> str | None:
+    def _text(self, value: str, path: str) -> Any:
         self._spend(len(value) + 3)
         if "\0" in value:
             return self._leave_out(path, "The text contains the character U+0000.")
@@ -78,7 +80,7 @@ class _Copying:
                 return self._leave_out(path, "The text contains half a surrogate pair, which is no character.")
         return str(value)
 
-    def _number(self, value: float, path: str) -> float | None:
+    def _number(self, value: float, path: str) -> Any:
         if isinstance(value, float):
             return value if math.isfinite(value) else self._leave_out(path, f"{value} is not a number in JSON.")
         if abs(value) > INTEGER_MAX:
@@ -90,5 +92,6 @@ class _Copying:
         if self._bytes_left < 0:
             raise InvalidInput(f"The definition takes more than {self._bytes_max} bytes.")
 
-    def _leave_out(self, path: str, message: str) -> None:
-        self.errors.append((path[:1024], message))
+    def _leave_out(self, path: str, message: str) -> Any:
+        self.errors.append((path, message))
+        return None

@@ -54,9 +54,7 @@ def plan(
     if resumption is not None and low < resumption.upto - A_MOMENT:
         high = resumption.upto - A_MOMENT
         most = _most(Catchup(resumption.policy, catchup.max))
-        kept, left = _newest(
-            segments, low, high, most, Reason(ReasonCode.PAUSED, "its fire time fell in the pause")
-        )
+        kept, left = _newest(segments, low, high, most, Reason(ReasonCode.PAUSED, "its fire time fell in the pause"))
         fires += kept
         dropped += left
         low = high
@@ -99,7 +97,7 @@ def next_plan_at(
 def _catch_up(
     segments: Sequence[Segment], low: datetime, high: datetime, now: datetime, catchup: Catchup
 ) -> tuple[list[datetime], list[Dropped]]:
-    """Missed fires under the policy; those that are only just late are not missed, whatever the policy."""
+    """Missed fires under the policy. Where none are made up for, those that are only just late still run."""
     reason = Reason(ReasonCode.CATCHUP, f"missed, and the catch-up policy is '{catchup.policy}'")
     if catchup.policy is CatchupPolicy.NONE:
         edge = max(low, min(high, now - OVERDUE_GRACE - A_MOMENT))

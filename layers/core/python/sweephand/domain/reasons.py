@@ -21,7 +21,6 @@ class ReasonCode(StrEnum):
     REPLACED = "replaced"
     CONCURRENCY = "concurrency"
     POOL = "pool"
-    QUOTA = "quota"
     CATCHUP = "catchup"
     RETRY = "retry"
     TIMEOUT = "timeout"

@@ -198,11 +198,10 @@ class Run:
             ended_at=now,
             output=output,
             progress=100,
+            failure=None,
         )
 
-    def retried(
-        self, failure: Failure, reason: Reason, *, now: datetime, nonce: str, wake_at: datetime
-    ) -> Run:
+    def retried(self, failure: Failure, reason: Reason, *, now: datetime, nonce: str, wake_at: datetime) -> Run:
         """Waiting for the next attempt."""
         return self.after(
             RunEvent.RETRIED,

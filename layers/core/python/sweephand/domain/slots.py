@@ -105,8 +105,7 @@ def encode_slot(slot: Slot) -> dict[str, Any]:
     """JSON-able, for the stores."""
     return {
         "holders": [
-            [str(one.run), one.taken_at.isoformat(), one.fire_at.isoformat(), one.weight]
-            for one in slot.holders
+            [str(one.run), one.taken_at.isoformat(), one.fire_at.isoformat(), one.weight] for one in slot.holders
         ],
         "waiters": [str(waiter) for waiter in slot.waiters],
     }

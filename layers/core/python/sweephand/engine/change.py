@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from sweephand.domain.ids import JobKey
@@ -15,6 +15,7 @@ from sweephand.errors import Unavailable
 from sweephand.ports import World
 
 _TRIES: Final = 8
+_STALE: Final = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ def switch(world: World, key: JobKey, work_out: Callable[[Head | None, datetime]
 def _carried_out(world: World, head: Head | None, worked_out: Switch, at: datetime, now: datetime) -> bool:
     if head is not None and worked_out.settles and head.status is not JobStatus.DELETED:
         settle(world, head, at=at, now=now)
+    if world.clock.now() - now > _STALE:
+        return False  # the change would reach back over fires that have started meanwhile
     entries = due_entries(world, [worked_out.after], now)
     entry = entries[0] if entries else None
     return insist(lambda: world.jobs.change(head, worked_out.after, worked_out.change, worked_out.version, entry))

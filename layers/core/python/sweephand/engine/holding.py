@@ -41,7 +41,7 @@ def take(world: World, run: Run, job: Job, *, now: datetime) -> Start | Wait | S
     for need in needs_of(world, job, run.key.job.namespace, run):
         answer = _take_one(world, run, job, need, now)
         if not isinstance(answer, Start):
-            give_back(world, run.key, job, taken)
+            give_back(world, run.key, job, released_by(run.state, taken))
             return answer
         taken.append(need)
     return Start()

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Final
 
 from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_fire, spread
 from sweephand.domain.job import A_MOMENT, CatchupPolicy, Head, Job, JobStatus
 from sweephand.domain.limits import MESSAGE_DELAY_MAX
 from sweephand.domain.plan import Plan, Resumption, next_plan_at, plan
-from sweephand.domain.reasons import Reason, ReasonCode
+from sweephand.domain.reasons import Reason
 from sweephand.domain.run import UNSTARTED, Run
+from sweephand.domain.schedule import JITTER_MAX
 from sweephand.domain.timeline import Segment
 from sweephand.engine.insist import insist, move
 from sweephand.engine.lookup import current_segment, job_of, lane_of, timeline_segments
 from sweephand.messages import AttemptRun
 from sweephand.ports import DueEntry, DueKind, Letter, World
+
+A_SECOND: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +133,8 @@ def _carry_out(world: World, drafts: Sequence[_Draft], now: datetime) -> int:
         for stretch in draft.plan.dropped:
             world.runs.drop(draft.head.key, stretch)
         if draft.plan.dropped:
-            _end_held(world, draft, now)
-    letters = []
+            _end_given_up(world, draft, now)
+    letters = [letter_for(run, jobs[run.key.job], now=now) for draft in drafts for run in _held(world, draft)]
     for run, is_new in zip(runs, created, strict=True):
         # Whoever put the run may have died before sending: a run that is there already is sent again.
         if is_new or _is_unstarted(world, run.key):
@@ -150,16 +154,30 @@ def _is_unstarted(world: World, key: RunKey) -> bool:
     return run is not None and run.state in UNSTARTED
 
 
-def _end_held(world: World, draft: _Draft, now: datetime) -> None:
-    """Runs that were planned before a pause and that its resume does not choose end here, with the reason."""
+def _end_given_up(world: World, draft: _Draft, now: datetime) -> None:
+    """Runs that were put for fires which are now given up end here, with the reason: nobody would send them again."""
     chosen = set(draft.plan.fires)
     for stretch in draft.plan.dropped:
-        if stretch.reason.code is not ReasonCode.PAUSED:
-            continue
-        since, until = run_id_of_fire(stretch.first), run_id_of_fire(stretch.last + timedelta(seconds=1))
+        since, until = run_id_of_fire(stretch.first), run_id_of_fire(stretch.last + A_SECOND)
         for run in _pages_of_runs(world, draft.head.key, since, until):
             if run.is_scheduled and run.fire_at not in chosen:
                 _skip_unstarted(world, run, stretch.reason, now)
+
+
+def _held(world: World, draft: _Draft) -> list[Run]:
+    """Runs that a pause parked without a timer and that are still open: whoever ends the pause sends them all.
+
+    Among them are fires from before the pause whose jitter reached into it, and fires that an edit during the pause
+    made moot: the guard decides about each.
+    """
+    head = draft.head
+    if head.catchup_upto is None and head.status is not JobStatus.PAUSED:
+        return []
+    stretches = timeline_segments(world, head.key, head.planned_upto - JITTER_MAX)
+    jitter = max((one.schedule.jitter for one in stretches if one.schedule), default=timedelta(0))
+    since = run_id_of_fire(head.planned_upto - jitter)
+    until = run_id_of_fire(min(draft.plan.planned_upto, head.catchup_upto or draft.plan.planned_upto) + A_SECOND)
+    return [run for run in _pages_of_runs(world, head.key, since, until) if run.state in UNSTARTED]
 
 
 def _pages_of_runs(world: World, job: JobKey, since: str, until: str) -> Sequence[Run]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from sweephand.domain.ids import JobKey, run_id_of_fire
+from sweephand.domain.ids import JobKey
 from sweephand.domain.job import A_MOMENT, CatchupPolicy, Change, Head, JobEvent, JobStatus
 from sweephand.domain.ledger import Dropped
-from sweephand.domain.run import UNSTARTED
 from sweephand.engine.change import Switch, switch
-from sweephand.engine.lookup import job_of, present_head
-from sweephand.engine.planning import letter_for, preview
+from sweephand.engine.lookup import present_head
+from sweephand.engine.planning import preview
 from sweephand.errors import NotFound
 from sweephand.ports import World
 
@@ -50,7 +49,6 @@ def resume(world: World, key: JobKey, *, catchup: CatchupPolicy, actor: str, dry
         return Switch(_resumed(head, catchup, at, world.dice.nonce()), change, settles=False)
 
     after = switch(world, key, work_out) or present_head(world, key)
-    _send_delayed(world, before, now)
     return Resumed(after, fires, dropped)
 
 
@@ -59,14 +57,3 @@ def _resumed(head: Head, catchup: CatchupPolicy, at: datetime, nonce: str) -> He
         JobEvent.RESUMED, at=at, nonce=nonce, paused_since=None, plan_at=at, catchup=catchup, catchup_upto=at
     )
     return replace(after, planned_upto=min(after.planned_upto, at - A_MOMENT))
-
-
-def _send_delayed(world: World, before: Head, now: datetime) -> None:
-    """Fires from before the pause whose jitter reached into it are owed: they were parked, so they are sent again."""
-    job = job_of(world, before)
-    if before.paused_since is None or job is None or job.schedule is None or not job.schedule.jitter:
-        return
-    since = run_id_of_fire(before.paused_since - job.schedule.jitter - timedelta(seconds=1))
-    until = run_id_of_fire(before.paused_since + timedelta(seconds=1))
-    runs = world.runs.of_job(before.key, since=since, until=until, limit=500)
-    world.queue.send([letter_for(run, job, now=now) for run in runs if run.state in UNSTARTED])
