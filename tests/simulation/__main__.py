@@ -1,0 +1,63 @@
+"""`python -m tests.simulation --seeds n [--engine sqlite|moto]`, or `--seed k` for one with its story."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from statistics import median
+from time import perf_counter
+
+from tests.simulation.scenario import Result, simulate
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=300, help="how many seeds (default 300)")
+    parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
+    parser.add_argument("--seed", type=int, help="only this seed, with its story")
+    parser.add_argument("--engine", choices=("sqlite", "moto"), default="sqlite")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: one per core)")
+    options = parser.parse_args()
+    if options.seed is not None:
+        result = simulate(options.seed, options.engine)
+        print("\n".join(result.story))
+        print(summary([result], 0))
+        return report([result])
+    began = perf_counter()
+    seeds = range(options.first, options.first + options.seeds)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(partial(simulate, engine=options.engine), seeds, chunksize=4))
+    print(summary(results, perf_counter() - began))
+    return report(results)
+
+
+def summary(results: list[Result], seconds: float) -> str:
+    """The figures of a batch of seeds."""
+
+    def middle(values: Iterable[int]) -> int:
+        return round(median(values))
+
+    return (
+        f"{len(results)} seeds on {results[0].engine} in {seconds:.0f} s; median seed: "
+        f"{middle(one.jobs for one in results)} jobs, {middle(one.fires for one in results)} fires, "
+        f"{middle(one.faults for one in results)} faults, {middle(one.crashes for one in results)} crashes"
+    )
+
+
+def report(results: list[Result]) -> int:
+    """Name what failed and how to see it again."""
+    failed = [one for one in results if one.violations]
+    for one in failed[:20]:
+        print(f"seed {one.seed} ({one.kind}): make simulate SEED={one.seed} ENGINE={one.engine}")
+        for violation in one.violations[:5]:
+            print(f"    {violation}")
+    print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

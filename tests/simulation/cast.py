@@ -1,0 +1,229 @@
+"""Who acts in the simulated world: the ticker, sweepers, workers, the auditor, and people."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from sweephand.domain.ids import Namespace, RunKey
+from sweephand.domain.retry import Failure, FailureClass
+from sweephand.engine.attempt import Fate, attempt
+from sweephand.engine.audit import audit
+from sweephand.engine.sweep import sweep
+from sweephand.engine.tick import tick
+from sweephand.engine.watch import watch
+from sweephand.errors import Unavailable
+from sweephand.messages import AttemptRun, SweepShards, decode
+from sweephand.ports import Call, Delivery, Lane, Outcome, Pace, Succeeded, World
+from tests.simulation.clockwork import A_SECOND, Actor, Clockwork, Crash
+from tests.simulation.engines import Ground
+from tests.simulation.faults import FaultyPort, FaultyQueue, Weather
+from tests.simulation.record import Record, RecordedJobs, RecordedRuns
+
+NAMESPACE: Final = Namespace("sim")
+RUN_LANES: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
+A_MINUTE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A side effect, as the target itself saw it."""
+
+    run: RunKey
+    epoch: int
+    key: str
+    began: datetime
+    ended: datetime
+
+
+@dataclass
+class Stage:
+    """What all actors share."""
+
+    work: Clockwork
+    weather: Weather
+    ground: Ground
+    record: Record
+    pace: Pace
+    effects: list[Effect] = field(default_factory=list)
+    ticking: bool = True
+    problems: list[str] = field(default_factory=list)
+
+    def world_of(self, actor: Actor) -> World:
+        """The world as one actor sees it: through faulty ports, by its own clock."""
+        stores = self.ground.stores
+
+        def seen(name: str, port: Any) -> Any:
+            return FaultyPort(name, port, actor, self.weather)
+
+        return World(
+            clock=SkewedClock(self.work, actor.skew),
+            dice=SeededDice(self.work.rng),
+            jobs=seen("jobs", RecordedJobs(stores.jobs, self.record)),
+            runs=seen("runs", RecordedRuns(stores.runs, self.record, actor)),
+            due=seen("due", stores.due),
+            shards=seen("shards", stores.shards),
+            slots=seen("slots", stores.slots),
+            shared=seen("shared", stores.shared),
+            queue=seen("queue", FaultyQueue(stores.queue, self.weather)),
+            inbox=seen("inbox", stores.inbox),
+            views=seen("views", stores.views),
+            target=SimTarget(self, actor),
+            pace=self.pace,
+            owner=str(actor),
+        )
+
+
+@dataclass(frozen=True)
+class SkewedClock:
+    work: Clockwork
+    skew: timedelta
+
+    def now(self) -> datetime:
+        return self.work.now + self.skew
+
+
+@dataclass(frozen=True)
+class SeededDice:
+    rng: Random
+
+    def nonce(self) -> str:
+        return f"{self.rng.getrandbits(64):016x}"
+
+    def chance(self) -> float:
+        return self.rng.random()
+
+
+@dataclass(frozen=True)
+class SimTarget:
+    """Takes a while, has an effect in the middle, succeeds or not, and sometimes outlives its lease."""
+
+    stage: Stage
+    actor: Actor
+
+    def execute(self, call: Call) -> Outcome:
+        work, weather = self.stage.work, self.stage.weather
+        rng = work.rng
+        duration = A_SECOND * rng.choice((0.01, 0.2, 2, 10))
+        if weather.strikes("hang", 4 * weather.odds.freeze):
+            duration = call.timeout + A_SECOND * rng.uniform(20, 300)
+        began = work.now
+        if weather.strikes("crash", 2 * weather.odds.crash):
+            work.tell(self.actor, f"crash before the effect of {call.run.key}")
+            raise Crash
+        work.sleep(duration)
+        self.stage.effects.append(Effect(call.run.key, call.run.epoch, call.idempotency_key, began, work.now))
+        if weather.strikes("crash", 2 * weather.odds.crash):
+            work.tell(self.actor, f"crash after the effect of {call.run.key}")
+            raise Crash
+        dice = rng.random()
+        if dice < 0.10:
+            return Failure("Hiccup", "came back empty", FailureClass.TRANSIENT)
+        if dice < 0.13:
+            return Failure("InvalidInput", "cannot ever work", FailureClass.PERMANENT)
+        return Succeeded({"n": 1})
+
+
+def ticker(stage: Stage) -> Callable[[Actor], None]:
+    """A tick somewhere in each minute, sometimes two, sometimes none."""
+
+    def life(actor: Actor) -> None:
+        world, rng = stage.world_of(actor), stage.work.rng
+        while True:
+            stage.work.sleep(A_SECOND * rng.uniform(35, 85))
+            if not stage.ticking or stage.weather.strikes("tick lost", 10 * stage.weather.odds.refused):
+                continue
+            for _ in range(1 + stage.weather.strikes("tick doubled", stage.weather.odds.doubled)):
+                _try(stage, actor, lambda: tick(world))
+
+    return life
+
+
+def consumer(stage: Stage, lanes: Sequence[Lane]) -> Callable[[Actor], None]:
+    """A worker: receives, deals with what it got, and sleeps until there is more."""
+
+    def life(actor: Actor) -> None:
+        world, work = stage.world_of(actor), stage.work
+        while True:
+            earliest = stage.ground.next_visible(lanes)
+            if earliest is None or earliest > work.now:
+                work.sleep(
+                    min((earliest or work.now + A_MINUTE) - work.now, A_MINUTE) + A_SECOND * work.rng.uniform(0, 0.4)
+                )
+            for lane in lanes:
+                visible = stage.ground.next_visible((lane,))
+                if visible is None or visible > work.now:
+                    continue  # an empty receive would show nothing new, and most are
+                receive = partial(world.inbox.receive, lane, most=3, hold=timedelta(seconds=90))
+                deliveries = _try(stage, actor, receive)
+                if deliveries is None:
+                    work.sleep(A_SECOND * work.rng.uniform(1, 5))
+                for delivery in deliveries or ():
+                    _try(stage, actor, partial(_deal_with, stage, world, actor, delivery))
+
+    return life
+
+
+def _deal_with(stage: Stage, world: World, actor: Actor, delivery: Delivery) -> None:
+    message = decode(delivery.body)
+    if isinstance(message, SweepShards):
+        swept = sweep(world, message.shards)
+        if swept.entries:
+            stage.work.tell(actor, f"swept {swept.jobs} jobs, {swept.created} runs, {swept.dropped} dropped")
+        world.inbox.delete([delivery])
+        return
+    assert isinstance(message, AttemptRun)
+    attempted = attempt(world, message, delivery)
+    stage.work.tell(actor, f"{message.run.job.name}/{message.run.run_id}: {attempted.event}")
+    if attempted.fate is Fate.DELETE:
+        world.inbox.delete([delivery])
+    elif attempted.fate is Fate.KEEP:
+        world.inbox.keep(delivery, attempted.hold)
+
+
+def auditor(stage: Stage) -> Callable[[Actor], None]:
+    """Audits every quarter of an hour."""
+
+    def life(actor: Actor) -> None:
+        world = stage.world_of(actor)
+        while True:
+            stage.work.sleep(15 * A_MINUTE)
+            audited = _try(stage, actor, lambda: audit(world, NAMESPACE, recent=timedelta(hours=12)))
+            if audited and (audited.resent or audited.rearmed):
+                stage.work.tell(actor, f"audit: sent {audited.resent} again, re-armed {audited.rearmed}")
+
+    return life
+
+
+def watcher(stage: Stage) -> Callable[[Actor], None]:
+    """Looks after dead letters."""
+
+    def life(actor: Actor) -> None:
+        world = stage.world_of(actor)
+        while True:
+            stage.work.sleep(10 * A_MINUTE)
+            for letter in _try(stage, actor, lambda: world.inbox.dead(most=20)) or ():
+                watched = _try(stage, actor, partial(watch, world, letter))
+                stage.work.tell(actor, f"dead letter {letter.body}: {watched}")
+
+    return life
+
+
+def _try(stage: Stage, actor: Actor, act: Callable[[], Any]) -> Any:
+    """What the shell around every handler does: an unavailable world is met again by redelivery."""
+    try:
+        return act()
+    except Unavailable as error:
+        stage.work.tell(actor, f"gives up: {error}")
+        return None
+    except Exception as error:  # noqa: BLE001  # any other error is a finding
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        problem = f"{actor}: {type(error).__name__}: {error} ({where.name}, line {where.lineno})"
+        stage.problems.append(f"{stage.work.now:%d %H:%M:%S} {problem}")
+        stage.work.tell(actor, f"DEFECT {problem}")
+        return None

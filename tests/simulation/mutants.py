@@ -1,0 +1,125 @@
+"""Deliberate bugs, each a change of the product's source: a simulation that cannot find them proves nothing."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug: in this module, these pieces of source become those."""
+
+    name: str
+    module: str
+    edits: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+MUTANTS = (
+    Mutant(
+        "the dedup condition removed",
+        "sweephand.embedded.runs",
+        (("INSERT INTO runs", "INSERT OR REPLACE INTO runs"), (" ON CONFLICT (job, run_id) DO NOTHING", "")),
+    ),
+    Mutant(
+        "the epoch check removed",
+        "sweephand.engine.complete",
+        (("        if run.epoch != epoch:\n", "        if run.epoch < 0:\n"),),
+    ),
+    Mutant(
+        "the cursor moved before the put",
+        "sweephand.engine.planning",
+        (
+            ("    created = _carry_out(world, drafts, now)\n    moves", "    moves"),
+            (
+                "    won = insist(lambda: world.jobs.advance(moves))\n",
+                "    won = insist(lambda: world.jobs.advance(moves))\n    created = _carry_out(world, drafts, now)\n",
+            ),
+        ),
+    ),
+    Mutant(
+        "a put conflict that does not send",
+        "sweephand.engine.planning",
+        (("        if is_new or _is_unstarted(world, run.key):\n", "        if is_new:\n"),),
+    ),
+    Mutant(
+        "a loser that deletes the message",
+        "sweephand.engine.attempt",
+        (
+            ('        return _keep(case, ends_at, "owned")\n', '        return Attempted(Fate.DELETE, "owned")\n'),
+            (
+                '    return _keep(case, current.lease_until or case.now, "lost race")\n',
+                '    return Attempted(Fate.DELETE, "lost race")\n',
+            ),
+        ),
+    ),
+    Mutant(
+        "the start guard not waiting for its instant",
+        "sweephand.domain.guard",
+        (("    if now < run.start_at:\n", "    if now < head.created_at:\n"),),
+    ),
+    Mutant(
+        "a slot never evicted",
+        "sweephand.engine.holding",
+        (("if not isinstance(answer, Start) and _evict(world, slot, need, now):", "if False:"),),
+    ),
+    Mutant(
+        "pause deciding early",
+        "sweephand.engine.pause",
+        (
+            (
+                "    return switch(world, key, work_out) or present_head(world, key)\n",
+                (
+                    "    paused = switch(world, key, work_out) or present_head(world, key)\n"
+                    "    from sweephand.domain.reasons import Reason\n"
+                    "    for run in world.runs.of_job(key, limit=20):\n"
+                    "        if run.state == 'planned' and run.is_scheduled:\n"
+                    "            reason = Reason.of('paused: too early')\n"
+                    "            nonce = world.dice.nonce()\n"
+                    "            world.runs.move(run, run.skipped(reason, now=world.clock.now(), nonce=nonce))\n"
+                    "    return paused\n"
+                ),
+            ),
+        ),
+    ),
+)
+
+
+@contextmanager
+def applied(mutant: Mutant) -> Iterator[None]:
+    """The product with the bug in it, for a while."""
+    module = importlib.import_module(mutant.module)
+    source = inspect.getsource(module)
+    for old, new in mutant.edits:
+        assert source.count(old) == 1, f"{mutant.module} no longer has {old!r} exactly once"
+        source = source.replace(old, new)
+    scratch = ModuleType(module.__name__)
+    scratch.__file__ = module.__file__
+    exec(compile(source, str(module.__file__), "exec"), scratch.__dict__)
+    undo = list(_graft(module.__dict__, scratch.__dict__))
+    try:
+        yield
+    finally:
+        for target, name, value in undo:
+            setattr(target, name, value)
+
+
+def _graft(module: dict[str, Any], scratch: dict[str, Any]) -> Iterator[tuple[Any, str, Any]]:
+    """Give the module's own functions the mutated code, since others have imported them by name."""
+    for name, changed in scratch.items():
+        original = module.get(name)
+        if isinstance(original, FunctionType) and original.__module__ == module["__name__"]:
+            yield original, "__code__", original.__code__
+            original.__code__ = changed.__code__
+        elif isinstance(original, str) and original != changed:
+            yield sys.modules[module["__name__"]], name, original
+            module[name] = changed

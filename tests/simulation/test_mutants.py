@@ -1,0 +1,28 @@
+"""The simulation finds the bugs that it is there to find."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.mutants import MUTANTS, Mutant, applied
+from tests.simulation.scenario import simulate
+
+SEEDS = 300
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_a_world_with_this_bug_breaks_a_promise(mutant: Mutant, record_property: object) -> None:
+    assert callable(record_property)
+    with applied(mutant):
+        for seed in range(SEEDS):
+            violations = simulate(seed).violations
+            if violations:
+                record_property("mutant", f"{mutant}: seed {seed}: {violations[0]}")
+                return
+    pytest.fail(f"{SEEDS} seeds did not notice: {mutant}")
+
+
+def test_a_mutant_leaves_no_trace() -> None:
+    with applied(MUTANTS[1]):
+        pass
+    assert simulate(0).violations == []

@@ -1,0 +1,49 @@
+"""The engine keeps its promises in every seeded world, on both engines."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+
+from tests.simulation.__main__ import summary
+from tests.simulation.scenario import Result, simulate
+
+SQLITE_SEEDS, SQLITE_BATCH = 300, 10
+MOTO_SEEDS, MOTO_BATCH = 10, 1
+
+
+def _check(results: list[Result], record_property: object) -> None:
+    assert callable(record_property)
+    for one in results:
+        record_property(f"seed {one.engine}", (one.jobs, one.fires, one.faults, one.crashes))
+    failed = [one for one in results if one.violations]
+    if failed:
+        first = failed[0]
+        story = "\n".join(first.story[-200:])
+        pytest.fail(
+            f"{story}\n\n{summary(results, 0)}\nmake simulate SEED={first.seed} ENGINE={first.engine}\n"
+            + "\n".join(first.violations[:10])
+        )
+
+
+@pytest.mark.parametrize("batch", range(SQLITE_SEEDS // SQLITE_BATCH))
+def test_nothing_is_lost_or_doubled_on_sqlite(batch: int, record_property: object) -> None:
+    _check([simulate(batch * SQLITE_BATCH + number) for number in range(SQLITE_BATCH)], record_property)
+
+
+@pytest.mark.parametrize("seed", range(MOTO_SEEDS))
+def test_nothing_is_lost_or_doubled_on_dynamodb_and_sqs(seed: int, record_property: object) -> None:
+    _check([simulate(seed, "moto")], record_property)
+
+
+def test_a_seed_is_a_world_and_its_repetition_the_same_world() -> None:
+    assert simulate(7).story == simulate(7).story
+
+
+def test_the_median_seed_is_a_rough_day() -> None:
+    results = [simulate(seed) for seed in range(12)]
+    assert median(one.jobs for one in results) >= 10
+    assert median(one.fires for one in results) >= 200
+    assert median(one.faults for one in results) >= 30
+    assert median(one.crashes for one in results) >= 5
