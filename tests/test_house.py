@@ -28,8 +28,6 @@ MAY_READ_TIME_AND_CHANCE: Final = {
 }
 MAY_KNOW_BOTO: Final = {
     f"{PACKAGE}aws/": "the ports over boto3: the only place where a ClientError exists",
-    f"{PACKAGE}local/": "starts moto for `sweephand up --engine moto`",
-    f"{PACKAGE}testing": "gives users the same harness",
 }
 MAY_ASSIGN_STATE: Final = {
     f"{PACKAGE}domain/run.py": "the lifecycle of a run",
@@ -42,12 +40,8 @@ WORLD: Final = re.compile(
     r"|random\.(?!Random$)\w+|secrets\.\w+|uuid\.uuid[14]|os\.(urandom|getrandom)"
 )
 SLEEP: Final = re.compile(r"(time|asyncio)\.sleep")
-EVASION: Final = re.compile(
-    r"pytest\.(skip|importorskip|xfail|mark\.(skip|skipif|xfail))|NotImplementedError"
-)
-BOTO: Final = re.compile(
-    r"(boto3|botocore|types_boto3\w*|mypy_boto3\w*)(\..*)?|(.*\.)?(ClientError|BotoCoreError)"
-)
+EVASION: Final = re.compile(r"pytest\.(skip|importorskip|xfail|mark\.(skip|skipif|xfail))|NotImplementedError")
+BOTO: Final = re.compile(r"(boto3|botocore|types_boto3\w*|mypy_boto3\w*)(\..*)?|(.*\.)?(ClientError|BotoCoreError)")
 NAMELESS: Final = re.compile(r"(utils?|helpers?|common|managers?|services?|processors?)")
 
 # Made of pieces, so that this file keeps the rules that it states.
@@ -90,9 +84,7 @@ class Source:
             elif isinstance(node, ast.ImportFrom):
                 above = self.package[: len(self.package) - node.level + 1] if node.level else []
                 origin = ".".join([*above, *([node.module] if node.module else [])])
-                found += [
-                    (node.lineno, name.asname or name.name, f"{origin}.{name.name}") for name in node.names
-                ]
+                found += [(node.lineno, name.asname or name.name, f"{origin}.{name.name}") for name in node.names]
         return found
 
     @cached_property

@@ -24,6 +24,9 @@ OVERDUE: Final = timedelta(minutes=5)
 RECENT: Final = timedelta(hours=25)
 """How far back open runs are looked for: a day, and the last pass."""
 
+JUDGED_BACK: Final = timedelta(days=8)
+"""How long a day may wait for its last fire's fate, such as a resume's decision, before nobody judges it any more."""
+
 _PAGE: Final = 200
 
 
@@ -82,25 +85,33 @@ def is_stuck(run: Run, head: Head, now: datetime) -> bool:
 
 
 def _judge(world: World, head: Head, now: datetime) -> Audited:
-    """Judge yesterday, once, soon after it closed; its page outlives the runs."""
-    day = (now - SETTLING).astimezone(UTC).date() - timedelta(days=1)
-    since, until = _bounds(day)
-    if head.created_at >= until or world.runs.pages(head.key, since=since, until=until):
-        return Audited()
-    return judge_day(world, head.key, day, now)
+    """Judge each closed day once, soon after it closed; its page outlives the runs."""
+    today = (now - SETTLING).astimezone(UTC).date()
+    first = max(today - JUDGED_BACK, head.created_at.astimezone(UTC).date())
+    pages = world.runs.pages(head.key, since=_bounds(first)[0], until=_bounds(today)[0])
+    judged = {page.day for page in pages}
+    audited = Audited()
+    for number in range((today - first).days):
+        day = first + timedelta(days=number)
+        if day not in judged and not _was_gone(head, day):
+            audited += judge_day(world, head.key, day, now)
+    return audited
 
 
 def judge_day(world: World, key: JobKey, day: date, now: datetime) -> Audited:
-    """Write the page of one job and day; a day without fires leaves none."""
+    """Write the page of one job and day, unless some fire of it still waits for its fate."""
     since, until = _bounds(day)
     rows = ledger(world, key, since=since, until=until)
-    if not rows:
-        return Audited()
     page = page_of(key, day, rows, judged_at=now, tzdata=TZDATA_VERSION)
+    found = Audited(missing=len(page.missing), extra=len(page.extra))
     if page.counts.get(FireStatus.PENDING, 0):
-        return Audited(missing=len(page.missing), extra=len(page.extra))  # judged once everything has its fate
+        return found
     world.runs.write_page(page)
-    return Audited(judged=1, missing=len(page.missing), extra=len(page.extra))
+    return found + Audited(judged=1)
+
+
+def _was_gone(head: Head, day: date) -> bool:
+    return head.status is JobStatus.DELETED and head.changed_at < _bounds(day)[0]
 
 
 def _bounds(day: date) -> tuple[datetime, datetime]:

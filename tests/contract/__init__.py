@@ -1,0 +1,1 @@
+"""One suite per port; every store must pass it."""
