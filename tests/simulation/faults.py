@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -112,7 +113,12 @@ class FaultyPort:
         work = self._weather.work
         delay = A_SECOND * work.rng.uniform(1, 90)
         work.tell(self._actor, f"{what} will take effect in {delay.total_seconds():.0f} s, caller gives up")
-        work.at(work.now + delay, lambda: real(*args, **kwargs))
+
+        def arrive() -> None:
+            with suppress(Unavailable):  # nobody is there to hear it
+                real(*args, **kwargs)
+
+        work.at(work.now + delay, arrive)
 
 
 class FaultyQueue:

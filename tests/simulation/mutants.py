@@ -49,7 +49,7 @@ MUTANTS = (
     Mutant(
         "a put conflict that does not send",
         "sweephand.engine.planning",
-        (("        if is_new or _is_unstarted(world, run.key):\n", "        if is_new:\n"),),
+        ((" if is_new or _is_unstarted(world, run.key)]\n", " if is_new]\n"),),
     ),
     Mutant(
         "a loser that deletes the message",

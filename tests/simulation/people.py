@@ -36,7 +36,7 @@ SCHEDULES = (
     "every 5m",
     "every 250s",
 )
-DENSE = ("*/2 * * * *", "*/3 * * * *", "every 150s", "15 */4 * * * *", "every 200s")
+DENSE = ("*/2 * * * *", "*/3 * * * *", "every 100s", "15 */3 * * * *", "every 150s")
 """For worlds whose time is dear: as many fires in half the time."""
 
 ZONES = ("UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe")

@@ -55,7 +55,7 @@ def simulate(seed: int, engine: str = "sqlite") -> Result:
     rng = Random(f"{engine}-{seed}")
     wild = seed % 2 == 1
     start = rng.choice(STARTS) + A_SECOND * rng.randrange(3600)
-    active = timedelta(minutes=rng.uniform(100, 150) if engine == "sqlite" else 60)
+    active = timedelta(minutes=rng.uniform(100, 150) if engine == "sqlite" else 50)
     work = Clockwork(rng, start)
     odds = Odds(lost=0.01, freeze_s=240, late_s=600) if wild else Odds()
     weather = Weather(work, CALM)
@@ -67,9 +67,9 @@ def simulate(seed: int, engine: str = "sqlite") -> Result:
         if wild:
             _plan_outage(stage, rng, start, active)
         work.run(start + active)
-        weather.odds, people.active = CALM, False
+        weather.odds, people.active, stage.ticking = CALM, False, True
         _resume_most(stage, rng)
-        work.run(start + active + timedelta(minutes=90 if engine == "sqlite" else 60))
+        work.run(start + active + timedelta(minutes=90 if engine == "sqlite" else 50))
         checker = Checker(found.stores, stage.record, stage.effects, people.triggered, POOL_SLOTS, work.now, wild)
         violations = checker.violations() + stage.problems
     return Result(
@@ -110,7 +110,7 @@ def _enter(stage: Stage, people: People, rng: Random, wild: bool) -> None:
     lives: list[tuple[str, Any]] = [
         ("ticker", ticker(stage)),
         *((f"sweeper{n}", consumer(stage, (Lane.SWEEP,))) for n in range(2)),
-        *((f"worker{n}", consumer(stage, RUN_LANES)) for n in range(4)),
+        *((f"worker{n}", consumer(stage, RUN_LANES)) for n in range(3)),
         *((f"person{n}", people.life) for n in range(2)),
         ("watcher", watcher(stage)),
     ]
@@ -137,7 +137,7 @@ def _plan_outage(stage: Stage, rng: Random, start: datetime, active: timedelta) 
     def go_on() -> None:
         stage.work.tell("world", "the outage is over")
         stage.ticking = True
-        stage.weather.odds = usual
+        stage.weather.odds = usual if stage.work.now < start + active else CALM
 
     usual = stage.weather.odds
     stage.work.at(begin, stop)

@@ -45,7 +45,7 @@ def test_taking_adds_a_holder_and_giving_back_removes_it() -> None:
     slot = taken_by(0, 1)
     assert (slot.used, slot.rev, slot.nonce) == (2, 2, "n1")
     assert slot.holds(run_at(0).key)
-    assert slot.holders[1] == Holder(run_at(1).key, NOW, run_at(1).fire_at, 1)
+    assert slot.holders[1] == Holder(run_at(1).key, 1, NOW, run_at(1).fire_at, 1)
     left = slot.given_back(run_at(0).key, nonce="b")
     assert not left.holds(run_at(0).key)
     assert (left.used, left.rev, left.nonce) == (1, 3, "b")
@@ -93,9 +93,21 @@ def test_leaving_wakes_one_waiter_in_the_same_move() -> None:
     slot = taken_by(0)
     for minute in (1, 2):
         slot = slot.awaited(run_at(minute).key, nonce="w") or slot
-    left = slot.left(run_at(0).key, run_at(1).key, nonce="l")
+    left = slot.left(run_at(0).key, 1, run_at(1).key, nonce="l")
     assert (left.holders, left.waiters, left.rev) == ((), (run_at(2).key,), slot.rev + 1)
-    assert slot.left(run_at(0).key, None, nonce="l").waiters == slot.waiters
+    assert slot.left(run_at(0).key, 1, None, nonce="l").waiters == slot.waiters
+
+
+def test_an_earlier_attempt_cannot_give_back_a_later_ones_place() -> None:
+    slot = taken_by(0)
+    assert slot.left(run_at(0).key, 0, None, nonce="l").holders == slot.holders
+
+
+def test_taking_again_makes_the_place_fresh() -> None:
+    slot = taken_by(0)
+    later = slot.taken(run_at(0), weight=1, now=NOW + timedelta(minutes=9), nonce="again")
+    assert [holder.taken_at for holder in later.holders] == [NOW + timedelta(minutes=9)]
+    assert later.rev == slot.rev + 1
 
 
 def run_in(state: RunState) -> Run:
@@ -129,7 +141,7 @@ def test_a_share_of_a_pool_is_kept_only_while_an_attempt_runs(state: RunState) -
 
 
 def check_eviction(state: RunState, keeps: frozenset[RunState], when_old: set[RunState], never: set[RunState]) -> None:
-    holder = Holder(run_at(0).key, NOW, NOW)
+    holder = Holder(run_at(0).key, 1, NOW, NOW)
     run = run_in(state)
     young, old = NOW + UNCLAIMED_GRACE, NOW + UNCLAIMED_GRACE + timedelta(milliseconds=1)
     assert is_evictable(holder, run, keeps, young) is run.is_terminal
@@ -138,7 +150,7 @@ def check_eviction(state: RunState, keeps: frozenset[RunState], when_old: set[Ru
 
 
 def test_a_holder_whose_run_is_gone_is_evicted() -> None:
-    assert is_evictable(Holder(run_at(0).key, NOW, NOW), None, frozenset(RunState), NOW)
+    assert is_evictable(Holder(run_at(0).key, 1, NOW, NOW), None, frozenset(RunState), NOW)
 
 
 def test_the_grace_is_longer_than_two_clocks_are_apart() -> None:
@@ -159,7 +171,7 @@ slots = st.builds(
     ),
     st.lists(
         st.builds(
-            lambda minute, delay, weight: Holder(run_at(minute).key, NOW + delay, run_at(minute).fire_at, weight),
+            lambda minute, delay, weight: Holder(run_at(minute).key, minute, NOW + delay, run_at(minute).fire_at, weight),
             minutes,
             st.timedeltas(timedelta(0), timedelta(days=1)),
             st.integers(1, 500),

@@ -125,8 +125,6 @@ class Pace:
     """Cursors are spread by hash over this much, so that those of one minute are not planned in one."""
     margin: timedelta
     """No due entry is armed nearer than this, so that a sweeper whose clock is ahead has not passed it yet."""
-    reread: timedelta = timedelta(0)
-    """How far behind its watermark a sweep begins, where dealt-with entries are removed."""
     lease_grace: timedelta = timedelta(seconds=30)
     """How long a claim lasts beyond the attempt's time-out."""
     lease: timedelta | None = None

@@ -178,10 +178,10 @@ def _insist(entries: Sequence[Any], send: Callable[[Any], Any], what: str) -> No
 def _entry(letter: Letter) -> Any:
     if letter.delay > MESSAGE_DELAY_MAX:
         raise Defect(f"A message cannot be delayed by {letter.delay}: a queue's longest is {MESSAGE_DELAY_MAX}.")
-    # Rounded down: a message that comes early waits for its instant, one that comes late is late.
+    # Rounded up: one that comes a fraction of a second early would be returned for a whole second, and paid for twice.
     return {
         "MessageBody": encode(letter.message),
-        "DelaySeconds": max(timedelta(0), letter.delay) // timedelta(seconds=1),
+        "DelaySeconds": max(0, ceil(letter.delay.total_seconds())),
         "MessageGroupId": letter.group,
     }
 

@@ -1,15 +1,15 @@
-"""The status view over DynamoDB: pages of rows, one partition per namespace and hour, expired by themselves.
+"""The status view over DynamoDB: pages of rows, one partition per namespace and day, expired by themselves.
 
-pk              sk                  what
-ns#2026-11-15T06  batch, batch#1…   rows of runs whose ids begin in this hour, as one batch saw them
-hours#ns        2026-11-15T06       that there is such an hour
+pk              sk                       what
+ns#2026-11-15   06#batch, 06#batch#1…    rows of runs whose ids begin in this hour, as one batch saw them
+days#ns         2026-11-15               that there is such a day
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import Final
 
@@ -25,6 +25,7 @@ _PAGE_BYTES_MAX: Final = 300_000
 _REGISTER_GRACE: Final = timedelta(days=2)
 _A_TICK: Final = timedelta(microseconds=1)
 _LAST: Final = "~"
+_DAY: Final = len("2026-11-15")
 
 
 class DynamoViews:
@@ -44,8 +45,8 @@ class DynamoViews:
         self._register(namespace, by_hour)
         self._table.put_all(
             item_of(
-                f"{namespace}#{hour}",
-                f"{batch}#{n}" if n else batch,
+                f"{namespace}#{hour[:_DAY]}",
+                f"{hour[-2:]}#{batch}#{n}" if n else f"{hour[-2:]}#{batch}",
                 {"d": text(page), TTL: end(until)},
             )
             for hour, found in by_hour.items()
@@ -58,33 +59,32 @@ class DynamoViews:
         first, last = _hour_of(since), _hour_of(until - _A_TICK)
         found = (
             StatusRow.decode(namespace, row)
-            for hour in self._hours(namespace, first, f"{last}{_LAST}")
-            for item in self._page_items(namespace, hour)
+            for day in self._days(namespace, first[:_DAY], f"{last[:_DAY]}{_LAST}")
+            for item in self._page_items(namespace, day, *_hours_of(day, first, last))
             for row in json.loads(item["d"]["S"])
         )
         return latest(row for row in found if since <= _time_of(row) < until)
 
     def clear(self, namespace: Namespace) -> None:
-        # The register of hours stays: another process may believe that it wrote an hour down.
-        for hour in list(self._hours(namespace, "0", _LAST)):
-            keys = [(item["pk"]["S"], item["sk"]["S"]) for item in self._page_items(namespace, hour)]
+        # The register of days stays: another process may believe that it wrote a day down.
+        for day in list(self._days(namespace, "0", _LAST)):
+            keys = [(item["pk"]["S"], item["sk"]["S"]) for item in self._page_items(namespace, day)]
             self._table.delete_all(keys)
 
-    def _register(self, namespace: Namespace, hours: defaultdict[str, list[StatusRow]]) -> None:
-        """Write the hours down, once per process and day; before the pages and for longer, so that none is missed."""
+    def _register(self, namespace: Namespace, hours: Iterable[str]) -> None:
+        """Write the days down, once per process and day; before the pages and for longer, so that none is missed."""
         now = self._clock.now()
         until = now + self._keep + _REGISTER_GRACE
-        new = {(namespace, hour, now.date()) for hour in hours} - self._registered
-        self._table.put_all(item_of(f"hours#{ns}", hour, {TTL: end(until)}) for ns, hour, _ in sorted(new))
+        new = {(namespace, hour[:_DAY], now.date()) for hour in hours} - self._registered
+        self._table.put_all(item_of(f"days#{ns}", day, {TTL: end(until)}) for ns, day, _ in sorted(new))
         self._registered |= new
 
-    def _hours(self, namespace: Namespace, low: str, high: str) -> Iterator[str]:
-        for item in self._table.query(f"hours#{namespace}", low=low, high=high):
+    def _days(self, namespace: Namespace, low: str, high: str) -> Iterator[str]:
+        for item in self._table.query(f"days#{namespace}", low=low, high=high):
             yield item["sk"]["S"]
 
-    def _page_items(self, namespace: Namespace, hour: str) -> Iterator[Item]:
-        # A batch may be named anything: from the first character to the last.
-        return self._table.query(f"{namespace}#{hour}", low="\x00", high="\U0010ffff")
+    def _page_items(self, namespace: Namespace, day: str, low: str = "00", high: str = _LAST) -> Iterator[Item]:
+        return self._table.query(f"{namespace}#{day}", low=low, high=high)
 
 
 def _time_of(row: StatusRow) -> datetime:
@@ -93,6 +93,13 @@ def _time_of(row: StatusRow) -> datetime:
 
 def _hour_of(at: datetime) -> str:
     return stamp(at)[:13]
+
+
+def _hours_of(day: str, first: str, last: str) -> tuple[str, str]:
+    """The bounds of the sort keys of one day's pages between two hours; a batch may be named anything."""
+    low = first[-2:] if first[:_DAY] == day else "00"
+    high = last[-2:] if last[:_DAY] == day else "23"
+    return low, f"{high}{_LAST}"
 
 
 def _pages(rows: Sequence[StatusRow]) -> Iterator[str]:

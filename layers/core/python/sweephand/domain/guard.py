@@ -18,7 +18,8 @@ from sweephand.domain.schedule import Blackout, HoldPolicy, Schedule
 from sweephand.domain.slots import Need, Slot
 from sweephand.domain.timeline import Segment
 
-_SHORTLY: Final = timedelta(seconds=2)
+_SHORTLY: Final = timedelta(seconds=30)
+"""Longer than a resume takes, and so long that one that stopped half way is repaired before deliveries run out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def admit(
     if slot.holds(run.key) or slot.has_room(need.limit, need.weight):
         return Start()
     held_by = ", ".join(str(holder.run.run_id) for holder in slot.holders[:4])
-    if not need.name.startswith("job/"):
+    if not need.is_of_job:
         reason = Reason(ReasonCode.POOL, f"{need.name} is full: {slot.used} of {need.limit} held by {held_by}")
         return Wait(reason, now + poll)
     if run.is_scheduled and job.overlap is Overlap.SKIP:

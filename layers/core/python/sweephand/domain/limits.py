@@ -23,6 +23,9 @@ LOST_MAX: Final = 4
 REDRIVES_MAX: Final = 3
 """Times that a dead message of an open run is sent again before the run fails as poison."""
 
+AUDITED_BACK: Final = timedelta(hours=24)
+"""How far back the auditor looks for open runs; an older one is looked at by a due entry of its own every hour."""
+
 WAITERS_MAX: Final = 20
 """Waiting runs that a slot remembers by name; the others find a free slot by their own timer."""
 

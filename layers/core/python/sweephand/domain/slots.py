@@ -17,9 +17,10 @@ UNCLAIMED_GRACE: Final = timedelta(minutes=4)
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A run that holds `weight` of a slot since `taken_at`."""
+    """A run that holds `weight` of a slot since `taken_at`, for the attempt with this epoch."""
 
     run: RunKey
+    epoch: int
     taken_at: datetime
     fire_at: datetime
     weight: int = 1
@@ -47,17 +48,19 @@ class Slot:
         return self.used + weight <= limit or not self.holders
 
     def taken(self, run: Run, *, weight: int, now: datetime, nonce: str) -> Slot:
-        others = tuple(waiter for waiter in self.waiters if waiter != run.key)
-        holder = Holder(run.key, now, run.fire_at, weight)
-        return self._next(nonce, holders=(*self.holders, holder), waiters=others)
+        """With this run as a holder for its next attempt; taking again what it holds makes the place fresh."""
+        waiters = tuple(waiter for waiter in self.waiters if waiter != run.key)
+        others = tuple(holder for holder in self.holders if holder.run != run.key)
+        holder = Holder(run.key, run.epoch + 1, now, run.fire_at, weight)
+        return self._next(nonce, holders=(*others, holder), waiters=waiters)
 
     def given_back(self, run: RunKey, *, nonce: str) -> Slot:
         return self._next(nonce, holders=tuple(holder for holder in self.holders if holder.run != run))
 
-    def left(self, run: RunKey, woken: RunKey | None, *, nonce: str) -> Slot:
-        """Without this holder, and without the waiter that is about to be woken."""
+    def left(self, run: RunKey, epoch: int, woken: RunKey | None, *, nonce: str) -> Slot:
+        """Without this holder, unless a later attempt holds the place, and without the waiter about to be woken."""
         waiters = tuple(waiter for waiter in self.waiters if waiter != woken)
-        holders = tuple(holder for holder in self.holders if holder.run != run)
+        holders = tuple(holder for holder in self.holders if holder.run != run or holder.epoch > epoch)
         return self._next(nonce, holders=holders, waiters=waiters)
 
     def awaited(self, run: RunKey, *, nonce: str) -> Slot | None:
@@ -78,11 +81,12 @@ class Need:
     limit: int
     weight: int
     keeps: frozenset[RunState]
+    is_of_job: bool = False
 
 
 def job_slot(job: JobKey, limit: int) -> Need:
     """One of the runs that a job may have active; kept between attempts, since a retrying run is active too."""
-    return Need(f"job/{job}", limit, 1, ACTIVE)
+    return Need(f"job/{job}", limit, 1, ACTIVE, is_of_job=True)
 
 
 def pool_slot(namespace: Namespace, pool: str, limit: int, weight: int) -> Need:
@@ -105,7 +109,8 @@ def encode_slot(slot: Slot) -> dict[str, Any]:
     """JSON-able, for the stores."""
     return {
         "holders": [
-            [str(one.run), one.taken_at.isoformat(), one.fire_at.isoformat(), one.weight] for one in slot.holders
+            [str(one.run), one.epoch, one.taken_at.isoformat(), one.fire_at.isoformat(), one.weight]
+            for one in slot.holders
         ],
         "waiters": [str(waiter) for waiter in slot.waiters],
     }
@@ -114,7 +119,7 @@ def encode_slot(slot: Slot) -> dict[str, Any]:
 def decode_slot(name: str, stored: Mapping[str, Any], *, rev: int, nonce: str) -> Slot:
     """The slot that `encode_slot` stored."""
     holders = tuple(
-        Holder(RunKey.of(run), datetime.fromisoformat(taken), datetime.fromisoformat(fire), int(weight))
-        for run, taken, fire, weight in stored["holders"]
+        Holder(RunKey.of(run), int(epoch), datetime.fromisoformat(taken), datetime.fromisoformat(fire), int(weight))
+        for run, epoch, taken, fire, weight in stored["holders"]
     )
     return Slot(name, holders, tuple(RunKey.of(text) for text in stored["waiters"]), rev, nonce)

@@ -23,7 +23,6 @@ PACE: Final = ports.Pace(
     step=timedelta(0),
     spread=timedelta(0),
     margin=timedelta(0),
-    reread=timedelta(hours=1),
     lease_grace=timedelta(seconds=30),
     sweep_lease=timedelta(seconds=10),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from traceback import clear_frames
 from typing import Any, Final, Generic, TypeVar
 
@@ -65,6 +65,13 @@ class _Ticket(Generic[T]):
             self.error.__cause__ = error
 
 
+class _Inside(local):
+    """What the code that this thread runs in `together` is inside of."""
+
+    transaction: sqlite3.Connection | None = None
+    error: sqlite3.Error | None = None
+
+
 class Database:
     """The connections to one file, or to a memory of its own (`path` None)."""
 
@@ -83,12 +90,15 @@ class Database:
         self._gate = Lock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._inside = _Inside()
         self.commits = 0
         """Transactions so far: fewer than writes where writers waited together."""
         self._writer = self._opened(lambda connection: prepare(connection, path, migrations))
 
     def write(self, work: Work[T]) -> T:
         """Run the work in a transaction, perhaps together with others', and answer once it is on the disk."""
+        if self._inside.transaction is not None:
+            return self._write_inside(self._inside.transaction, work)
         ticket = _Ticket(work)
         with self._mutex:
             self._waiting.append(ticket)
@@ -106,6 +116,22 @@ class Database:
         if ticket.error is not None:
             raise ticket.error
         return ticket.result  # type: ignore[return-value]  # settled without an error: the work's own result
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Run code whose writes become one transaction, and whose reads see them: all of it is on the disk then, or
+        none. It may be run more than once, so it answers by its result only."""
+
+        def inside(connection: sqlite3.Connection) -> T:
+            self._inside.transaction, self._inside.error = connection, None
+            try:
+                result = work()
+            finally:
+                self._inside.transaction = None
+            if self._inside.error is not None:
+                raise self._inside.error  # the code went on without a write that failed: half of it is no result
+            return result
+
+        return work() if self._inside.transaction is not None else self.write(inside)
 
     def run(self, statement: str, parameters: Sequence[Any]) -> None:
         """Write with one statement."""
@@ -158,6 +184,15 @@ class Database:
             while self._idle:
                 self._idle.pop().close()
             self._writer.close()
+
+    def _write_inside(self, connection: sqlite3.Connection, work: Work[T]) -> T:
+        if self._inside.error is not None:
+            raise Unavailable("An earlier write of this transaction failed.")
+        try:
+            return work(connection)
+        except sqlite3.Error as error:
+            self._inside.error = error
+            raise translated(error) from error
 
     def _lead(self) -> None:
         with self._mutex:
@@ -235,6 +270,8 @@ class Database:
             self._lead()
 
     def _read(self, work: Work[list[Row]]) -> list[Row]:
+        if self._inside.transaction is not None:
+            return self._on(self._inside.transaction, work)
         if self._path is None:
             with self._gate:
                 return self._on(self._writer, work)

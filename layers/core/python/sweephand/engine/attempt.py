@@ -6,6 +6,7 @@ live lease returns the message until the lease's end, so that the death of the l
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -18,13 +19,13 @@ from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.claim import claim, lease_of, timeout_of
-from sweephand.engine.complete import complete, follow_up, set_timer, task_of
+from sweephand.engine.complete import LOST, TIMEOUT, complete, follow_up, set_timer, task_of
 from sweephand.engine.holding import take
 from sweephand.engine.insist import move
 from sweephand.engine.lookup import calendar_of, job_of, segment_at, version_of
-from sweephand.errors import Defect, StaleEpoch
+from sweephand.errors import Defect, StaleEpoch, Unavailable
 from sweephand.messages import AttemptRun
-from sweephand.ports import Call, Delivery, World
+from sweephand.ports import Call, Delivery, Outcome, World
 
 _KEEP_MAX: Final = timedelta(hours=11)
 _KEEP_MIN: Final = timedelta(seconds=1)
@@ -68,6 +69,15 @@ class _Case:
 
 def attempt(world: World, message: AttemptRun, delivery: Delivery) -> Attempted:
     """Deal with one delivery of a run. Any number of deliveries at any time come to one owner per attempt."""
+    begun = begin(world, message, delivery)
+    return begun if isinstance(begun, Attempted) else finish(world, begun, world.target.execute(begun))
+
+
+def begin(world: World, message: AttemptRun, delivery: Delivery) -> Call | Attempted:
+    """The first half: claim the run for one attempt if it may start; the call, or what came of the delivery instead.
+
+    From the claim on, the message is the lease's timer. Repeating it meets the lease.
+    """
     run = world.runs.get(message.run)
     if run is None or run.is_terminal:
         return Attempted(Fate.DELETE, "ended")
@@ -81,30 +91,40 @@ def attempt(world: World, message: AttemptRun, delivery: Delivery) -> Attempted:
             return _consider(case)
 
 
-def _meet_lease(case: _Case) -> Attempted:
+def finish(world: World, call: Call, outcome: Outcome) -> Attempted:
+    """The second half: report the call's outcome. Repeating it changes nothing."""
+    run = call.run
+    try:
+        ended = complete(world, run.key, epoch=run.epoch, outcome=outcome, claimed=run)
+    except StaleEpoch:
+        return Attempted(Fate.LEAVE, "fenced")  # its new owner holds the message's later delivery
+    return Attempted(Fate.DELETE, str(ended.state))
+
+
+def _meet_lease(case: _Case) -> Call | Attempted:
     """Somebody owns the run, or did: a live lease is left alone, a dead one is taken over or ends the run."""
-    job = _version_job(case)
+    job, version = _started_with(case)
     ends_at = case.run.lease_until or case.now
     if job.guarantee is Guarantee.EFFECTIVELY_ONCE:
         ends_at += SIDES_BLUR  # the owner's clock may be behind ours: no second attempt while it may still act
     if case.now < ends_at:
         return _keep(case, ends_at, "owned")
     if job.guarantee is Guarantee.AT_MOST_ONCE or case.run.lost >= LOST_MAX:
-        failure = Failure("Lost", f"The worker of attempt {case.run.attempt} was lost.")
+        failure = Failure(LOST, f"The worker of attempt {case.run.attempt} was lost.")
         reason = Reason(ReasonCode.LOST, failure.message)
         return _end(case, case.run.failed(failure, reason, now=case.now, nonce=case.world.dice.nonce()))
-    return _claim_and_run(case, job)
+    return _claim(case, job, version)
 
 
-def _try_again(case: _Case) -> Attempted:
+def _try_again(case: _Case) -> Call | Attempted:
     if case.run.wake_at is not None and case.now < case.run.wake_at:
         if case.is_the_timer:
             return _keep(case, case.run.wake_at, "backing off")
         return Attempted(Fate.DELETE, "timer is set")
-    return _hold_and_run(case, _version_job(case))
+    return _hold_and_claim(case, *_started_with(case))
 
 
-def _consider(case: _Case) -> Attempted:
+def _consider(case: _Case) -> Call | Attempted:
     """A run that has not started meets the guard."""
     head = case.world.jobs.head(case.run.key.job)
     if head is None:
@@ -116,7 +136,7 @@ def _consider(case: _Case) -> Attempted:
         case Start():
             if job is None:
                 raise Defect(f"Run {case.run.key} may start although its job is deleted.")
-            return _hold_and_run(case, job)
+            return _hold_and_claim(case, job, head.version)
         case Wait():
             return _wait(case, job, decision)
         case Skip(reason):
@@ -147,11 +167,11 @@ def _dropped(case: _Case) -> Reason | None:
     return next((one.reason for one in stretches if one.first <= run.fire_at <= one.last), None)
 
 
-def _hold_and_run(case: _Case, job: Job) -> Attempted:
+def _hold_and_claim(case: _Case, job: Job, version: int) -> Call | Attempted:
     answer = take(case.world, case.run, job, now=case.now)
     match answer:
         case Start():
-            return _claim_and_run(case, job)
+            return _claim(case, job, version)
         case Wait():
             return _wait(case, job, answer)
         case Skip(reason):
@@ -180,19 +200,22 @@ def _end(case: _Case, after: Run) -> Attempted:
     return Attempted(Fate.DELETE, str(after.state))
 
 
-def _claim_and_run(case: _Case, job: Job) -> Attempted:
+def _claim(case: _Case, job: Job, version: int) -> Call | Attempted:
     world = case.world
-    claimed = claim(world, case.run, job, now=case.now)
+    timeout = timeout_of(job, case.run, now=case.now)
+    if not timeout:
+        failure = Failure(TIMEOUT, f"The run's time was up after {case.run.attempt} attempts.")
+        reason = Reason(ReasonCode.TIMEOUT, failure.message)
+        return _end(case, case.run.failed(failure, reason, now=case.now, nonce=world.dice.nonce()))
+    claimed = claim(world, case.run, job, version=version, now=case.now)
     if claimed is None:
         return _lose(case)
     # From here the message is the lease's timer: it comes back when the lease ends.
-    world.inbox.keep(case.delivery, min(lease_of(world, job), _KEEP_MAX))
-    outcome = world.target.execute(_call(claimed, job))
-    try:
-        ended = complete(world, claimed.key, epoch=claimed.epoch, outcome=outcome, claimed=claimed)
-    except StaleEpoch:
-        return Attempted(Fate.LEAVE, "fenced")  # its new owner holds the message's later delivery
-    return Attempted(Fate.DELETE, str(ended.state))
+    with suppress(Unavailable):  # safe: where it comes back sooner, it meets the lease
+        world.inbox.keep(case.delivery, min(lease_of(world, job, case.run, now=case.now), _KEEP_MAX))
+    if world.clock.now() - case.now > (world.pace.lease or world.pace.lease_grace):
+        return Attempted(Fate.LEAVE, "overslept")  # it would outlive its lease, beside the next attempt
+    return _call(claimed, job, timeout)
 
 
 def _lose(case: _Case) -> Attempted:
@@ -211,14 +234,15 @@ def _keep(case: _Case, until: datetime, event: str) -> Attempted:
     return Attempted(Fate.KEEP, event, min(max(until - case.now, _KEEP_MIN), _KEEP_MAX))
 
 
-def _call(run: Run, job: Job) -> Call:
+def _call(run: Run, job: Job, timeout: timedelta) -> Call:
     task = task_of(job)
-    return Call(run, task, {**job.params, **run.params}, run.idempotency_key(task.id), timeout_of(job))
+    return Call(run, task, {**job.params, **run.params}, run.idempotency_key(task.id), timeout)
 
 
-def _version_job(case: _Case) -> Job:
-    """The definition that the run started with."""
-    job = version_of(case.world, case.run.key.job, case.run.version or 0).job
+def _started_with(case: _Case) -> tuple[Job, int]:
+    """The definition that the run started with, and its version."""
+    version = case.run.version or 0
+    job = version_of(case.world, case.run.key.job, version).job
     if job is None:
         raise Defect(f"Run {case.run.key} was started with a deleted version.")
-    return job
+    return job, version

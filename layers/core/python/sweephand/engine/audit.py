@@ -7,22 +7,23 @@ from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
-from sweephand.domain.ids import JobKey, JobName, Namespace
+from sweephand.domain.ids import JobKey, JobName, Namespace, instant_of
 from sweephand.domain.job import Head, JobStatus
 from sweephand.domain.ledger import SETTLING, FireStatus, page_of
+from sweephand.domain.limits import AUDITED_BACK
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.zones import TZDATA_VERSION
 from sweephand.engine.ledger import ledger, runs_between
 from sweephand.engine.lookup import job_of
-from sweephand.engine.planning import letter_for, plan_jobs
+from sweephand.engine.planning import carrying_entry, letter_for, plan_jobs
 from sweephand.ports import World
 
 OVERDUE: Final = timedelta(minutes=5)
 """An open run or a cursor this late has lost its message or hint."""
 
-RECENT: Final = timedelta(hours=25)
-"""How far back open runs are looked for: a day, and the last pass."""
+RECENT: Final = AUDITED_BACK + timedelta(hours=2)
+"""How far back open runs are looked for; those about to leave it get a due entry of their own."""
 
 JUDGED_BACK: Final = timedelta(days=8)
 """How long a day may wait for its last fire's fate, such as a resume's decision, before nobody judges it any more."""
@@ -68,7 +69,13 @@ def audit_job(world: World, head: Head, *, recent: timedelta = RECENT) -> Audite
 
 def _resend(world: World, head: Head, runs: Iterable[Run], now: datetime) -> int:
     job = job_of(world, head)
-    letters = [letter_for(run, job, now=now) for run in runs if is_stuck(run, head, now)]
+    letters, entries = [], []
+    for run in runs:
+        if is_stuck(run, head, now):
+            letters.append(letter_for(run, job, now=now))
+        if not run.is_terminal and instant_of(run.key.run_id) < now - AUDITED_BACK:
+            entries.append(carrying_entry(world, run.key, now=now))
+    world.due.arm(entries)
     world.queue.send(letters)
     return len(letters)
 

@@ -53,10 +53,10 @@ def switch(world: World, key: JobKey, work_out: Callable[[Head | None, datetime]
 def _carried_out(world: World, head: Head | None, worked_out: Switch, at: datetime, now: datetime) -> bool:
     if head is not None and worked_out.settles and head.status is not JobStatus.DELETED:
         settle(world, head, at=at, now=now)
-    if world.clock.now() - now > _STALE:
-        return False  # the change would reach back over fires that have started meanwhile
     entries = due_entries(world, [worked_out.after], now)
     entry = entries[0] if entries else None
+    if world.clock.now() - now > _STALE:
+        return False  # the change would reach back over fires that have started meanwhile
     return insist(lambda: world.jobs.change(head, worked_out.after, worked_out.change, worked_out.version, entry))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
-from sweephand.domain.ids import RunKey
+from sweephand.domain.ids import RunKey, run_id_of_fire
 from sweephand.domain.job import Guarantee, Job, Task
 from sweephand.domain.limits import MESSAGE_DELAY_MAX
 from sweephand.domain.reasons import Reason, ReasonCode
@@ -17,6 +18,11 @@ from sweephand.engine.pause import pause
 from sweephand.engine.planning import run_entry, timer_for
 from sweephand.errors import NotFound, StaleEpoch
 from sweephand.ports import Outcome, Succeeded, World
+
+LOST: Final = "Lost"
+"""The error of a run whose worker was lost for good."""
+TIMEOUT: Final = "Timeout"
+"""The error of an attempt, or of a run, that took too long."""
 
 
 def complete(world: World, key: RunKey, *, epoch: int, outcome: Outcome, claimed: Run | None = None) -> Run:
@@ -38,7 +44,7 @@ def complete(world: World, key: RunKey, *, epoch: int, outcome: Outcome, claimed
             run = after
             break
         run = _read(world, key)
-    if run.state is RunState.CANCELLED:
+    if run.state is RunState.CANCELLED or (run.failure is not None and run.failure.error == LOST):
         raise StaleEpoch(str(key), epoch, run.epoch)
     follow_up(world, run)
     return run
@@ -49,7 +55,8 @@ def follow_up(world: World, run: Run) -> None:
     job = _job(world, run)
     if job is None:
         return
-    give_back(world, run.key, job, released_by(run.state, needs_of(world, job, run.key.job.namespace, run)))
+    released = released_by(run.state, needs_of(world, job, run))
+    give_back(world, run.key, job, released, epoch=run.epoch + run.is_terminal)
     if run.state is RunState.FAILED and _failed_in_a_row(world, job, run):
         pause(world, run.key.job, actor="sweephand", note=f"{job.pause_after_failures} failures in a row")
 
@@ -102,7 +109,7 @@ def _after(world: World, run: Run, outcome: Outcome) -> Run:
 
 
 def _final_reason(failure: Failure) -> Reason:
-    code = ReasonCode.TIMEOUT if failure.error == "Timeout" else ReasonCode.ERROR
+    code = ReasonCode.TIMEOUT if failure.error == TIMEOUT else ReasonCode.ERROR
     return Reason(code, failure.message[:200])
 
 
@@ -110,7 +117,8 @@ def _failed_in_a_row(world: World, job: Job, run: Run) -> bool:
     """Whether the newest ended runs, as many as the job says, all failed: read from history, so nothing miscounts."""
     if job.pause_after_failures is None:
         return False
-    recent = world.runs.of_job(run.key.job, limit=job.pause_after_failures * 2 + 20)
+    until = run_id_of_fire(world.clock.now() + timedelta(seconds=1))  # those to come have no say
+    recent = world.runs.of_job(run.key.job, until=until, limit=job.pause_after_failures * 2 + 20)
     ended = [one for one in recent if one.state in (RunState.SUCCEEDED, RunState.FAILED)]
     newest = ended[: job.pause_after_failures]
     return len(newest) == job.pause_after_failures and all(one.state is RunState.FAILED for one in newest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from sweephand.domain.ids import JobKey
-from sweephand.domain.job import Change, Head, JobEvent, JobStatus, JobVersion
+from sweephand.domain.job import CatchupPolicy, Change, Head, JobEvent, JobStatus, JobVersion
 from sweephand.engine.change import Switch, switch
 from sweephand.errors import NotFound, StaleVersion
 from sweephand.ports import World
@@ -23,19 +23,22 @@ def delete(world: World, key: JobKey, *, actor: str, expected: int | None = None
         if expected is not None and head.version != expected:
             raise StaleVersion(str(key), expected, head.version)
         number = head.version + 1
+        was_paused = head.status is JobStatus.PAUSED
         after = head.changed(
             JobEvent.DELETED,
             at=at,
             nonce=world.dice.nonce(),
             version=number,
             in_force_since=at,
-            plan_at=None,
             paused_since=None,
-            catchup=None,
-            catchup_upto=None,
+            # What a pause held is given up, which planning carries out once the tombstone is in force.
+            plan_at=at if was_paused else None,
+            catchup=CatchupPolicy.NONE if was_paused else None,
+            catchup_upto=at if was_paused else None,
         )
         tombstone = JobVersion(key, number, at, actor, None, None)
-        return Switch(after, Change(key, at, JobEvent.DELETED, number, actor), tombstone)
+        change = Change(key, at, JobEvent.DELETED, number, actor)
+        return Switch(after, change, tombstone, settles=not was_paused)
 
     head = switch(world, key, work_out)
     if head is None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from sweephand.domain.guard import Replace, Skip, Start, Wait, admit
-from sweephand.domain.ids import Namespace, RunKey
+from sweephand.domain.ids import RunKey
 from sweephand.domain.job import Job
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run, RunState
@@ -17,12 +17,12 @@ from sweephand.messages import AttemptRun
 from sweephand.ports import Letter, World
 
 _TRIES: Final = 12
-_CHECKED_HOLDERS: Final = 5
+_CHECKED_HOLDERS: Final = 20
 
 
-def needs_of(world: World, job: Job, namespace: Namespace, run: Run) -> list[Need]:
+def needs_of(world: World, job: Job, run: Run) -> list[Need]:
     """What a run of this job must hold, always in the same order, so that no two runs wait for each other."""
-    needs = []
+    needs, namespace = [], run.key.job.namespace
     if job.active_max is not None:
         needs.append(job_slot(run.key.job, job.active_max))
     if job.concurrency.pool is not None:
@@ -38,17 +38,17 @@ def take(world: World, run: Run, job: Job, *, now: datetime) -> Start | Wait | S
     Repeating it is safe: a run that is among the holders already has its place.
     """
     taken: list[Need] = []
-    for need in needs_of(world, job, run.key.job.namespace, run):
+    for need in needs_of(world, job, run):
         answer = _take_one(world, run, job, need, now)
         if not isinstance(answer, Start):
-            give_back(world, run.key, job, released_by(run.state, taken))
+            give_back(world, run.key, job, released_by(run.state, taken), epoch=run.epoch + 1)
             return answer
         taken.append(need)
     return Start()
 
 
-def give_back(world: World, key: RunKey, job: Job, needs: list[Need]) -> None:
-    """Let go of the places and wake the first waiter of each.
+def give_back(world: World, key: RunKey, job: Job, needs: list[Need], *, epoch: int) -> None:
+    """Let go of the places held up to this epoch and wake the first waiter of each.
 
     A crash in between leaves a place to an ended run, which the next taker evicts, and a lost wake costs a waiter its
     own timer's minute.
@@ -59,7 +59,7 @@ def give_back(world: World, key: RunKey, job: Job, needs: list[Need]) -> None:
             if not slot.holds(key) and not slot.waiters:
                 break
             woken = slot.waiters[0] if slot.waiters else None
-            if _swap(world, slot, slot.left(key, woken, nonce=world.dice.nonce())):
+            if _swap(world, slot, slot.left(key, epoch, woken, nonce=world.dice.nonce())):
                 if woken is not None:
                     world.queue.send([Letter(AttemptRun(woken), lane=lane_of(job), group=woken.job.namespace)])
                 break
@@ -74,7 +74,7 @@ def _take_one(world: World, run: Run, job: Job, need: Need, now: datetime) -> St
         match answer:
             case Start():
                 held = slot.taken(run, weight=need.weight, now=now, nonce=world.dice.nonce())
-                if slot.holds(run.key) or _swap(world, slot, held):
+                if _swap(world, slot, held):  # also where it holds a place: somebody may be about to evict it
                     return answer
             case Replace(older, reason):
                 for key in older:
@@ -93,8 +93,12 @@ def _swap(world: World, before: Slot, after: Slot) -> bool:
 
 
 def _evict(world: World, slot: Slot, need: Need, now: datetime) -> bool:
-    """Take the place of the oldest holder that no longer needs it; whether the slot may have changed."""
-    for holder in slot.holders[:_CHECKED_HOLDERS]:
+    """Free the place of a holder that no longer needs it; whether the slot may have changed.
+
+    Of many holders only some are looked at, beginning anywhere, so that every one is looked at before long.
+    """
+    begin = 0 if len(slot.holders) <= _CHECKED_HOLDERS else int(world.dice.chance() * len(slot.holders))
+    for holder in (slot.holders[begin:] + slot.holders[:begin])[:_CHECKED_HOLDERS]:
         run = world.runs.get(holder.run)
         if is_evictable(holder, run, need.keeps, now) and _fenced(world, run, now):
             _swap(world, slot, slot.given_back(holder.run, nonce=world.dice.nonce()))

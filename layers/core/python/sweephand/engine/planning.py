@@ -8,19 +8,21 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_fire, spread
-from sweephand.domain.job import A_MOMENT, CatchupPolicy, Head, Job, JobStatus
-from sweephand.domain.limits import MESSAGE_DELAY_MAX
+from sweephand.domain.job import A_MOMENT, Head, Job, JobStatus
+from sweephand.domain.limits import MESSAGE_DELAY_MAX, SIDES_BLUR
 from sweephand.domain.plan import Plan, Resumption, next_plan_at, plan
 from sweephand.domain.reasons import Reason
 from sweephand.domain.run import UNSTARTED, Run
 from sweephand.domain.schedule import JITTER_MAX
 from sweephand.domain.timeline import Segment
 from sweephand.engine.insist import insist, move
-from sweephand.engine.lookup import current_segment, job_of, lane_of, timeline_segments
+from sweephand.engine.lookup import current_segment, lane_of, timeline_segments, version_of
 from sweephand.messages import AttemptRun
 from sweephand.ports import DueEntry, DueKind, Letter, World
 
 A_SECOND: Final = timedelta(seconds=1)
+DECIDED_IN: Final = timedelta(seconds=2)
+"""What a resume sends comes a little later, when its cursor has moved: until then the guard would return it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,12 @@ def run_entry(world: World, key: RunKey, *, at: datetime, now: datetime) -> DueE
     return DueEntry(max(at, now + world.pace.margin), DueKind.RUN, str(key), shard)
 
 
+def carrying_entry(world: World, key: RunKey, *, now: datetime) -> DueEntry:
+    """The next hour's hint to look at a run that is too old for the auditor's window; the same for whoever asks."""
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    return run_entry(world, key, at=hour + timedelta(hours=1), now=hour)
+
+
 def letter_for(run: Run, job: Job | None, *, now: datetime) -> Letter:
     """The message that makes a worker look at the run when it is due: at its wait's end, or at its instant."""
     return timer_for(run, job, run.wake_at, now=now)
@@ -103,14 +111,14 @@ def preview(world: World, head: Head, *, now: datetime) -> Plan | None:
 
 
 def _draft(world: World, head: Head, now: datetime, horizon: datetime) -> _Draft | None:
-    job = job_of(world, head)
-    if head.status is JobStatus.DELETED or job is None:
+    # A deleted job has only its last pause left to account for, under the version before its tombstone.
+    was = head.version - 1 if head.status is JobStatus.DELETED else head.version
+    job = version_of(world, head.key, was).job
+    if job is None:
         return None
     stretches = _stretches(world, head, job)
     resumption = None
-    if head.status is JobStatus.PAUSED:  # only a delete settles a paused job: what the pause held is given up
-        resumption = Resumption(CatchupPolicy.NONE, horizon + A_MOMENT)
-    elif head.catchup is not None and head.catchup_upto is not None:
+    if head.catchup is not None and head.catchup_upto is not None:
         resumption = Resumption(head.catchup, head.catchup_upto)
     made = plan(stretches, head.planned_upto, now=now, horizon=horizon, resumption=resumption)
     return _Draft(head, job, made)
@@ -134,12 +142,13 @@ def _carry_out(world: World, drafts: Sequence[_Draft], now: datetime) -> int:
             world.runs.drop(draft.head.key, stretch)
         if draft.plan.dropped:
             _end_given_up(world, draft, now)
-    letters = [letter_for(run, jobs[run.key.job], now=now) for draft in drafts for run in _held(world, draft)]
-    for run, is_new in zip(runs, created, strict=True):
-        # Whoever put the run may have died before sending: a run that is there already is sent again.
-        if is_new or _is_unstarted(world, run.key):
-            letters.append(letter_for(run, jobs[run.key.job], now=now))
-    world.queue.send(letters)
+    unsent = [run for draft in drafts for run in _held(world, draft)]
+    # Whoever put the run may have died before sending: a run that is there already is sent again.
+    unsent += [run for run, is_new in zip(runs, created, strict=True) if is_new or _is_unstarted(world, run.key)]
+    sent_at = world.clock.now()  # a delay begins when it is sent, and putting many runs takes a while
+    deciding = {draft.head.key for draft in drafts if draft.head.catchup_upto is not None}
+    letters = [(run.key.job in deciding, letter_for(run, jobs[run.key.job], now=sent_at)) for run in unsent]
+    world.queue.send([replace(one, delay=max(one.delay, DECIDED_IN)) if waits else one for waits, one in letters])
     return created.count(True)
 
 
@@ -171,12 +180,13 @@ def _held(world: World, draft: _Draft) -> list[Run]:
     made moot: the guard decides about each.
     """
     head = draft.head
-    if head.catchup_upto is None and head.status is not JobStatus.PAUSED:
+    if head.catchup_upto is None:
         return []
     stretches = timeline_segments(world, head.key, head.planned_upto - JITTER_MAX)
     jitter = max((one.schedule.jitter for one in stretches if one.schedule), default=timedelta(0))
     since = run_id_of_fire(head.planned_upto - jitter)
-    until = run_id_of_fire(min(draft.plan.planned_upto, head.catchup_upto or draft.plan.planned_upto) + A_SECOND)
+    upto = min(draft.plan.planned_upto, head.catchup_upto)
+    until = run_id_of_fire(upto + SIDES_BLUR)  # a worker whose clock is ahead may have parked what is still to come
     return [run for run in _pages_of_runs(world, head.key, since, until) if run.state in UNSTARTED]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from sweephand.domain.ids import JobName, Namespace, RunId
 from sweephand.domain.run import Run
-from sweephand.domain.status import StatusRow, listed
+from sweephand.domain.status import StatusRow, latest, listed
 from sweephand.ports import World
 
 _PAGE = 200
@@ -23,7 +23,7 @@ def project(world: World, batch: str, runs: Iterable[Run]) -> int:
         if row is not None:
             by_namespace.setdefault(run.key.job.namespace, []).append(row)
     for namespace, rows in by_namespace.items():
-        world.views.append(namespace, batch, rows)
+        world.views.append(namespace, batch, latest(rows))
     return sum(len(rows) for rows in by_namespace.values())
 
 

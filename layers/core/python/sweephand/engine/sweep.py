@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final
 
-from sweephand.domain.ids import JobKey, RunKey
-from sweephand.domain.run import TERMINAL
+from sweephand.domain.ids import JobKey, RunKey, instant_of
+from sweephand.domain.limits import AUDITED_BACK
 from sweephand.engine.lookup import job_of
-from sweephand.engine.planning import letter_for, plan_jobs
+from sweephand.engine.planning import carrying_entry, letter_for, plan_jobs
 from sweephand.messages import SweepShards
 from sweephand.ports import DueEntry, DueKind, Lane, Letter, World
 
@@ -58,8 +58,7 @@ def _sweep_shard(world: World, shard: int) -> Swept:
     if lease is None:
         return Swept()
     swept = Swept(shards=1)
-    watermark = lease.watermark - world.pace.reread if lease.watermark else None
-    for entries in _pages(world, shard, watermark, now):
+    for entries in _pages(world, shard, lease.watermark, now):
         swept += _deal_with(world, entries, now)
         world.due.done(entries)
     world.shards.release(lease, watermark=max(now, lease.watermark or now))
@@ -89,11 +88,18 @@ def _deal_with(world: World, entries: Sequence[DueEntry], now: datetime) -> Swep
 
 
 def _wake(world: World, keys: Sequence[RunKey], now: datetime) -> int:
-    """Send the runs whose long wait is over; one that ended meanwhile needs nothing."""
-    letters = []
+    """Send the runs whose long wait is over; one that ended meanwhile needs nothing.
+
+    The auditor looks back only so far: an open run from before is looked at every hour by its own due entry.
+    """
+    letters, entries = [], []
     for key in keys:
         run, head = world.runs.get(key), world.jobs.head(key.job)
-        if run is not None and run.state not in TERMINAL and head is not None:
-            letters.append(letter_for(run, job_of(world, head), now=now))
+        if run is None or run.is_terminal or head is None:
+            continue
+        letters.append(letter_for(run, job_of(world, head), now=now))
+        if instant_of(key.run_id) < now - AUDITED_BACK:
+            entries.append(carrying_entry(world, key, now=now))
+    world.due.arm(entries)
     world.queue.send(letters)
     return len(letters)

@@ -62,6 +62,7 @@ def _give_up(world: World, run: Run) -> Watched:
     failure = Failure("Poison", "Its message was delivered again and again and could never be dealt with.")
     reason = Reason(ReasonCode.POISON, failure.message)
     after = run.failed(failure, reason, now=world.clock.now(), nonce=world.dice.nonce())
-    if move(world, run, after):
-        follow_up(world, after)
+    if not move(world, run, after):
+        return Watched.NOT_NEEDED  # somebody is dealing with it after all
+    follow_up(world, after)
     return Watched.FAILED

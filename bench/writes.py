@@ -1,0 +1,617 @@
+"""What a run costs: the real engine on moto, on a virtual clock, every call metered by AWS's own rules.
+
+Each world is driven as AWS would drive it: a tick and a sweep each minute, batches of ten messages to `attempt`, the
+stream of changed runs to `project` in windows of 60 s, an audit an hour. What a run adds is told apart from what the
+sweeps cost anyway: shards and minutes in which nothing is due are passed over, and sweeps over nothing are measured by
+themselves, all eight shards of them, and charged for every minute of a month.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from heapq import heappop, heappush
+from typing import Any, Final, cast
+
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.dynamodb.models import dynamodb_backends
+from moto.sqs.models import sqs_backends
+
+from bench import prices
+from bench.meter import Meter, size_of
+from sweephand import aws
+from sweephand.aws.items import run_item
+from sweephand.domain.ids import JobKey, Namespace, RunKey, run_id_of_fire, spread
+from sweephand.domain.retry import Failure, FailureClass
+from sweephand.domain.run import Run, RunState
+from sweephand.engine.attempt import Fate, attempt
+from sweephand.engine.audit import RECENT, audit, audit_job
+from sweephand.engine.project import project
+from sweephand.engine.put import put
+from sweephand.engine.sweep import sweep
+from sweephand.engine.tick import tick
+from sweephand.messages import AttemptRun, SweepShards, decode
+from sweephand.ports import Call, Delivery, Due, DueEntry, Lane, Outcome, Runs, Succeeded, World
+from sweephand.testing.virtual import SeededDice, VirtualClock
+from sweephand.topology import LANES, RUNS, VIEWS
+from tests.moto_world import NAMES, REGION, moto_world
+
+BARS: Final = {"hourly": 6.0, "per minute": 4.0}
+"""Write units of a run, with everything that grows with runs."""
+PUBLISHED: Final = {"a slot": 2, "a retry": 2, "a long timer": 3}
+
+A_MINUTE: Final = timedelta(minutes=1)
+AN_HOUR: Final = timedelta(hours=1)
+TICK_AT: Final = timedelta(seconds=2, milliseconds=500)
+"""When in its minute the tick comes. Not at the full second, or no message would ever come early: delays are whole."""
+AUDIT_AT: Final = timedelta(minutes=15)
+STREAM_SHARDS: Final = 4
+"""A new on-demand table has four partitions, its stream as many shards, and each makes batches of its own."""
+STREAM_BATCH: Final = 100
+MESSAGE_BATCH: Final = 10
+MONTH_MINUTES: Final = 43_200  # 30 days
+
+# What a bill needs and no meter can see.
+LAMBDA_GB: Final = 0.25
+ATTEMPT_S: Final = 0.100
+EARLY_S: Final = 0.010
+PROJECT_S: Final = 0.100
+SWEEP_S: Final = 0.500
+LOG_BYTES: Final = 500
+ITEM_OVERHEAD: Final = 100  # bytes that DynamoDB adds to what it stores
+POLLERS: Final = 5  # of an idle event source mapping, each asking every 20 s
+LONG_POLLS_A_MINUTE: Final = 3
+
+_NAMESPACE: Final = Namespace("bench")
+_LANES: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_HOLD: Final = timedelta(minutes=90)
+_EVE: Final = datetime(2026, 3, 2, 23, tzinfo=UTC)
+
+
+class For(StrEnum):
+    """What a write is for."""
+
+    PUT = "put run"
+    CLAIM = "claim"
+    COMPLETE = "complete"
+    CURSOR = "cursor"
+    HINT = "due hint"
+    VIEWS = "views (project)"
+    PAGE = "ledger pages"
+    SLOT = "slot"
+    RETRY = "retry"
+    PARK = "park"
+    TIMER = "long timer"
+    SWEEP = "shard leases"
+    CHANGE = "changes by people"
+
+
+FIXED: Final = frozenset({For.SWEEP, For.CHANGE})
+"""What does not grow with runs."""
+_PLANNING: Final = frozenset({For.PUT, For.CURSOR, For.HINT})
+_BY_STATE: Final = {"running": For.CLAIM, "retrying": For.RETRY, "queued": For.PARK}
+
+
+def purpose(operation: str, params: Mapping[str, Any]) -> For:
+    """What a writing call is for, by what it writes; every call of ours writes one kind of thing."""
+    match operation:
+        case "PutItem":
+            table, written = params["TableName"], params["Item"]
+        case "UpdateItem":
+            table, written = params["TableName"], params["Key"]
+        case "BatchWriteItem":
+            ((table, (first, *_)),) = params["RequestItems"].items()
+            written = first["PutRequest"]["Item"]
+        case _:
+            return For.CHANGE
+    pk, sk = written["pk"]["S"], written["sk"]["S"]
+    match table.removeprefix(f"{NAMES.prefix}-"):
+        case "runs" if operation == "UpdateItem":
+            return _BY_STATE.get(params["ExpressionAttributeValues"][":st"]["S"], For.COMPLETE)
+        case "runs":
+            return For.PUT if sk.startswith("r#") else For.PAGE
+        case "due":
+            return For.HINT if "#job#" in sk else For.TIMER
+        case "control":
+            return For.SWEEP if pk.startswith("shard") else For.SLOT
+        case "views":
+            return For.VIEWS
+        case _:
+            return For.CURSOR if operation == "UpdateItem" else For.CHANGE
+
+
+def _is_sweeping(operation: str, params: Mapping[str, Any]) -> bool:
+    """Whether a read is one that every sweep makes: a shard's lease, or a bucket of due entries."""
+    if operation == "Query":
+        return str(params["TableName"]).endswith("-due")
+    return operation == "GetItem" and params["Key"]["pk"]["S"].startswith("shard#")
+
+
+@dataclass
+class Bill(Meter):
+    """The meter, by purpose; `actor` is the verb at work."""
+
+    actor: str = "put"
+    units: Counter[For] = field(default_factory=Counter)
+    read_by: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    asked: Counter[tuple[bool, str]] = field(default_factory=Counter)
+    """SQS requests, by whether they are a sweep's, and operation."""
+
+    def clear(self) -> None:
+        super().clear()
+        for counter in (self.units, self.read_by, self.asked):
+            counter.clear()
+
+    def after(self, service: str, operation: str, params: Mapping[str, Any], answer: Mapping[str, Any] | None) -> None:
+        written, read, requested = self.write_units, self.read_units, self.requests.total()
+        super().after(service, operation, params, answer)
+        if units := self.write_units - written:
+            self.units[purpose(operation, params)] += units
+        if read_units := self.read_units - read:
+            fixed = self.actor == "tick" or _is_sweeping(operation, params)
+            self.read_by["fixed" if fixed else self.actor] += read_units
+        if (requests := self.requests.total() - requested) and "QueueUrl" in params:
+            self.asked[params["QueueUrl"].endswith(f"-{Lane.SWEEP}"), operation] += requests
+
+    @contextmanager
+    def at_work(self, actor: str) -> Iterator[None]:
+        before, self.actor = self.actor, actor
+        yield
+        self.actor = before
+
+
+@dataclass
+class StreamedRuns:
+    """The runs, and what their stream would say of them: one record per change, in the shard of its partition."""
+
+    runs: Runs
+    records: defaultdict[int, list[Run]] = field(default_factory=lambda: defaultdict(list))
+    created: int = 0
+
+    def create(self, runs: Sequence[Run]) -> list[bool]:
+        created = self.runs.create(runs)
+        for run, is_new in zip(runs, created, strict=True):
+            self._record(run, is_new)
+        self.created += sum(created)
+        return created
+
+    def move(self, before: Run, after: Run) -> bool:
+        return self._record(after, self.runs.move(before, after))
+
+    def _record(self, run: Run, changed: bool) -> bool:
+        if changed:
+            self.records[spread(str(run.key.job), STREAM_SHARDS)].append(run)
+        return changed
+
+    def batches(self) -> Iterator[list[Run]]:
+        """What the window that ends now delivers."""
+        for shard in sorted(self.records):
+            records = self.records.pop(shard)
+            yield from (records[n : n + STREAM_BATCH] for n in range(0, len(records), STREAM_BATCH))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.runs, name)
+
+
+@dataclass
+class WatchedDue:
+    """The due entries, and which shards they are in."""
+
+    due: Due
+    armed: list[tuple[datetime, int]] = field(default_factory=list)
+
+    def arm(self, entries: Sequence[DueEntry]) -> None:
+        self.due.arm(entries)
+        for entry in entries:
+            heappush(self.armed, (entry.at, entry.shard))
+
+    def shards(self, now: datetime) -> list[int]:
+        """The shards in which something became due since this was asked last."""
+        found = set()
+        while self.armed and self.armed[0][0] <= now:
+            found.add(heappop(self.armed)[1])
+        return sorted(found)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.due, name)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Does nothing; fails the first so many attempts of every run."""
+
+    failing: int = 0
+
+    def execute(self, call: Call) -> Outcome:
+        if call.run.attempt <= self.failing:
+            return Failure("Hiccup", "came back empty", FailureClass.TRANSIENT)
+        return Succeeded()
+
+
+class Rig:
+    """A world and what AWS does to it, minute by minute."""
+
+    def __init__(
+        self, stores: aws.Stores, clock: VirtualClock, bill: Bill, target: Target, tick_at: timedelta = TICK_AT
+    ) -> None:
+        self.clock, self.bill, self.tick_at = clock, bill, tick_at
+        self.runs, self.due = StreamedRuns(stores.runs), WatchedDue(stores.due)
+        self.deliveries = self.attempts = self.batches = 0
+        self.world = World(
+            clock=clock,
+            dice=SeededDice(0),
+            jobs=stores.jobs,
+            runs=cast(Runs, self.runs),
+            due=cast(Due, self.due),
+            shards=stores.shards,
+            slots=stores.slots,
+            shared=stores.shared,
+            queue=stores.queue,
+            inbox=stores.inbox,
+            views=stores.views,
+            target=target,
+            pace=aws.PACE,
+            owner="lambda/7f3a9c1e-0b52-4d57",
+        )
+
+    def pass_time(self, until: datetime, *, idle_too: bool = False) -> None:
+        """Minute by minute; only the shards in which something is due are swept, unless idle ones are wanted too."""
+        while self.clock.now() < until:
+            minute = self.clock.now()
+            self._deliver(minute + self.tick_at)
+            self.clock.move(minute + self.tick_at)
+            shards = self.due.shards(self.clock.now())
+            if shards or idle_too:
+                self._tick(None if idle_too else shards)
+            self._deliver(minute + A_MINUTE)
+            if (minute - _EPOCH) % AN_HOUR == AUDIT_AT:
+                with self.bill.at_work("audit"):
+                    audit(self.world, _NAMESPACE)
+            self._project()
+            self.clock.move(minute + A_MINUTE)
+
+    def _project(self) -> None:
+        """What the stream delivers at the end of its window."""
+        with self.bill.at_work("project"):
+            for batch in self.runs.batches():
+                self.batches += 1
+                project(self.world, f"{self.batches:012d}", batch)
+
+    def start_counting(self) -> None:
+        self.bill.clear()
+        self.deliveries = self.attempts = self.batches = self.runs.created = 0
+
+    def _tick(self, shards: Sequence[int] | None) -> None:
+        with self.bill.at_work("tick"):
+            tick(self.world)
+        (delivery,) = self.world.inbox.receive(Lane.SWEEP, most=1, hold=_HOLD)
+        message = decode(delivery.body)
+        assert isinstance(message, SweepShards)
+        with self.bill.at_work("sweep"):
+            sweep(self.world, message.shards if shards is None else shards)
+        self.world.inbox.delete([delivery])
+
+    def _deliver(self, until: datetime) -> None:
+        """Every message that shows itself before a moment, in the batches that Lambda makes of them."""
+        while (lane_at := _next_visible()) is not None and lane_at[0] < until:
+            at, lane = lane_at
+            self.clock.move(max(at, self.clock.now()))
+            deliveries = self.world.inbox.receive(lane, most=MESSAGE_BATCH, hold=_HOLD)
+            with self.bill.at_work("attempt"):
+                dealt_with = [delivery for delivery in deliveries if self._attempt(delivery)]
+            self.world.inbox.delete(dealt_with)
+
+    def _attempt(self, delivery: Delivery) -> bool:
+        message = decode(delivery.body)
+        assert isinstance(message, AttemptRun)
+        self.deliveries += 1
+        attempted = attempt(self.world, message, delivery)
+        if attempted.fate is Fate.KEEP:
+            self.world.inbox.keep(delivery, attempted.hold)
+            return False
+        self.attempts += attempted.event in {RunState.SUCCEEDED, RunState.FAILED, RunState.RETRYING}
+        return attempted.fate is Fate.DELETE
+
+
+def _next_visible() -> tuple[datetime, Lane] | None:
+    """When the next message shows itself and where, by moto's own books: asking the queue would be metered."""
+    queues = sqs_backends[DEFAULT_ACCOUNT_ID][REGION].queues
+    moments = [
+        (max(message.visible_at, message.delayed_until), lane)
+        for lane in _LANES
+        for message in queues[NAMES.queue(lane)]._messages
+    ]
+    if not moments:
+        return None
+    at_ms, lane = min(moments)
+    return _EPOCH + timedelta(milliseconds=at_ms), lane
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured. A window ends amid a planning pass: what planning costs is shared by the runs put in it, and
+    all else by the runs ended in it."""
+
+    runs: int
+    planned: int
+    units: Mapping[For, int]
+    reads: Mapping[str, float]
+    requests: Mapping[tuple[bool, str], int]
+    deliveries: int
+    attempts: int
+    batches: int
+    stored_bytes: float
+    """What a run leaves behind for as long as runs are kept: itself, and its rows of the view."""
+
+    def per_run(self, purposes: Iterable[For]) -> float:
+        return sum(self.units.get(one, 0) / (self.planned if one in _PLANNING else self.runs) for one in purposes)
+
+    @property
+    def writes(self) -> float:
+        return self.per_run(set(For) - FIXED)
+
+    @property
+    def read_units(self) -> float:
+        return sum(map(self.reads_of, ("sweep", "attempt", "project", "audit")))
+
+    def reads_of(self, actor: str) -> float:
+        return self.reads.get(actor, 0) / (self.planned if actor == "sweep" else self.runs)
+
+    @property
+    def sqs(self) -> float:
+        return sum(map(self.requests_of, {operation for _, operation in self.requests}))
+
+    def requests_of(self, operation: str) -> float:
+        sends = operation == "SendMessageBatch"
+        return self.requests.get((False, operation), 0) / (self.planned if sends else self.runs)
+
+    def dollars(self) -> dict[str, float]:
+        """Dollars for a million runs, by line of the bill."""
+        kept_months = aws.KEEP_RUNS / timedelta(days=30)
+        seconds = self.attempts * ATTEMPT_S + (self.deliveries - self.attempts) * EARLY_S + self.batches * PROJECT_S
+        one_run = {
+            "DynamoDB writes": self.writes * prices.DYNAMODB_WRITE_UNIT,
+            "DynamoDB reads": self.read_units * prices.DYNAMODB_READ_UNIT,
+            "SQS (fair)": self.sqs * prices.SQS_FAIR_REQUEST,
+            "Lambda": (
+                (self.deliveries + self.batches) * prices.LAMBDA_REQUEST + seconds * LAMBDA_GB * prices.LAMBDA_GB_SECOND
+            )
+            / self.runs,
+            "logs": LOG_BYTES / 1e9 * prices.CLOUDWATCH_LOGS_GB,
+            "storage": self.stored_bytes / 1e9 * kept_months * prices.DYNAMODB_GB_MONTH,
+        }
+        return {line: dollars * prices.MILLION for line, dollars in one_run.items()}
+
+
+def measure(
+    cron: str,
+    *,
+    jobs: int,
+    start: datetime,
+    warm_up: timedelta,
+    measured: timedelta,
+    target: Target | None = None,
+    tick_at: timedelta = TICK_AT,
+    **definition: Any,
+) -> Figures:
+    """A world of equal jobs, left alone until it is in its stride, then metered."""
+    clock, bill = VirtualClock(start), Bill()
+    with moto_world(clock, meter=bill) as stores:
+        rig = Rig(stores, clock, bill, target or Target(), tick_at)
+        for n in range(jobs):
+            document = {"name": f"report-{n:03d}", "schedule": {"cron": cron}, "run": {"command": ["true"]}}
+            put(rig.world, _NAMESPACE, document | definition, actor="bench", expected=None)
+        rig.pass_time(start + warm_up)
+        rig.start_counting()
+        rig.pass_time(start + warm_up + measured)
+        return _figures(rig, start + warm_up)
+
+
+def _figures(rig: Rig, since: datetime) -> Figures:
+    low = f"r#{run_id_of_fire(since)}"
+    sizes = [
+        size_of(item["Attributes"]) + ITEM_OVERHEAD
+        for item in _items(NAMES.table(RUNS))
+        if item["Attributes"]["sk"]["S"] >= low and item["Attributes"]["st"]["S"] in {"succeeded", "failed"}
+    ]
+    pages = [size_of(item["Attributes"]) + ITEM_OVERHEAD for item in _items(NAMES.table(VIEWS))]
+    ended = sum(item["Attributes"].get("st", {}).get("S") == "succeeded" for item in _items(NAMES.table(RUNS)))
+    bill = rig.bill
+    return Figures(
+        runs=len(sizes),
+        planned=rig.runs.created,
+        units=dict(bill.units),
+        reads=dict(bill.read_by),
+        requests=dict(bill.asked),
+        deliveries=rig.deliveries,
+        attempts=rig.attempts,
+        batches=rig.batches,
+        stored_bytes=sum(sizes) / len(sizes) + sum(pages) / max(1, ended),
+    )
+
+
+def _items(table: str) -> Iterator[Any]:
+    for partition in _backend().get_table(table).items.values():
+        yield from (item.to_json() for item in partition.values())
+
+
+def _backend() -> Any:
+    return dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION]
+
+
+def idle_month() -> tuple[int, float, int]:
+    """Write units, read units and SQS requests of a month of sweeps over nothing, from two buckets' time of them."""
+    start = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    minutes = 20
+    clock, bill = VirtualClock(start), Bill()
+    with moto_world(clock, meter=bill) as stores:
+        rig = Rig(stores, clock, bill, Target())
+        rig.pass_time(start + A_MINUTE, idle_too=True)
+        rig.start_counting()
+        rig.pass_time(start + A_MINUTE * (1 + minutes), idle_too=True)
+        times = MONTH_MINUTES // minutes
+        return bill.write_units * times, bill.read_units * times, bill.asked.total() * times
+
+
+def audit_reads(per_hour: int) -> float:
+    """Read units of an hourly audit per run, where a job has all the history that an audit looks at."""
+    start = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    clock, bill = VirtualClock(start), Bill()
+    with moto_world(clock, meter=bill) as stores:
+        rig = Rig(stores, clock, bill, Target())
+        document = {"name": "report-000", "schedule": {"cron": "@hourly"}, "run": {"command": ["true"]}}
+        head = put(rig.world, _NAMESPACE, document, actor="bench", expected=None)
+        for n in range(per_hour * (RECENT // AN_HOUR)):  # past botocore, which would take ten times as long
+            run = _ended(rig.world, head.key, start - n * AN_HOUR / per_hour)
+            _backend().put_item(NAMES.table(RUNS), run_item(run, keep=aws.KEEP_RUNS))
+        bill.clear()
+        with bill.at_work("audit"):
+            audit_job(rig.world, head)
+        return bill.read_by["audit"] / per_hour
+
+
+def _ended(world: World, job: JobKey, at: datetime) -> Run:
+    dice = world.dice
+    run = Run(RunKey(job, run_id_of_fire(at)), at, at, created_at=at, changed_at=at, nonce=dice.nonce())
+    lease = timedelta(minutes=5)
+    claimed = run.claimed(now=at, nonce=dice.nonce(), owner=world.owner, lease=lease, version=1)
+    return claimed.succeeded(now=at, nonce=dice.nonce(), output=None)
+
+
+def hourly(jobs: int, hours: int = 24, *, cron: str = "0 * * * *", **options: Any) -> Figures:
+    """Hourly jobs, from midnight on, so that each job's day is judged once."""
+    return measure(cron, jobs=jobs, start=_EVE, warm_up=AN_HOUR, measured=hours * AN_HOUR, **options)
+
+
+def per_minute(jobs: int, minutes: int, *, full_history: bool = False) -> Figures:
+    """Jobs that fire every minute, from midnight on, so that these few runs of a day pay for the page of one.
+
+    With `full_history`, the audit is charged as if it found its whole day of runs, which these jobs do not have yet.
+    """
+    warm_up = 15 * A_MINUTE  # longer than the look-ahead: what the put itself planned is over
+    start = _EVE + AN_HOUR - warm_up
+    figures = measure("* * * * *", jobs=jobs, start=start, warm_up=warm_up, measured=minutes * A_MINUTE)
+    if not full_history:
+        return figures
+    return replace(figures, reads={**figures.reads, "audit": audit_reads(60) * figures.runs})
+
+
+def surcharges(hours: int = 2) -> dict[str, tuple[float, float]]:
+    """What a run costs more than a plain one, in write units: in the truths, and in views."""
+    blackouts = [
+        {
+            "from": (_EVE + n * AN_HOUR).isoformat(),
+            "to": (_EVE + n * AN_HOUR + AN_HOUR / 2).isoformat(),
+            "policy": "hold",
+        }
+        for n in range(1, hours + 2)
+    ]
+    hiccup = Target(failing=1)
+    plain = hourly(1, hours)
+    special = {
+        "a slot": hourly(1, hours, concurrency={"runs": 1}),
+        "a retry": hourly(1, hours, target=hiccup, retry={"attempts": 2, "delays": ["10s"]}),
+        "a retry after 20 minutes": hourly(1, hours, target=hiccup, retry={"attempts": 2, "delays": ["20m"]}),
+        "a long timer": hourly(1, hours, schedule={"cron": "0 * * * *", "blackouts": blackouts}),
+    }
+    truths = set(For) - FIXED - {For.VIEWS}
+    return {
+        name: (
+            one.per_run(truths) - plain.per_run(truths),
+            one.per_run({For.VIEWS}) - plain.per_run({For.VIEWS}),
+        )
+        for name, one in special.items()
+    }
+
+
+# The report.
+
+
+def _line(title: str, values: Iterable[float], places: int = 2) -> None:
+    print(f"{title:26}" + "".join(f"{value:>18.{places}f}" for value in values))
+
+
+def _print_table(columns: Mapping[str, Figures]) -> None:
+    figures = list(columns.values())
+    print(f"{'':26}" + "".join(f"{title:>18}" for title in columns))
+    print("write units per run")
+    purposes = [one for one in For if one not in FIXED and any(one in column.units for column in figures)]
+    for one in purposes:
+        _line(f"  {one}", (column.per_run([one]) for column in figures), 3)
+    _line("  total", (column.writes for column in figures))
+    bars = [BARS[title.split(",")[0]] for title in columns]
+    verdicts = ["OK" if column.writes <= bar else "OVER" for column, bar in zip(figures, bars, strict=True)]
+    print(f"{'  the bar':26}" + "".join(f"{f'{bar:g}: {said}':>18}" for bar, said in zip(bars, verdicts, strict=True)))
+    print("read units per run")
+    for actor in ("sweep", "attempt", "project", "audit"):
+        _line(f"  {actor}", (column.reads_of(actor) for column in figures))
+    _line("  total", (column.read_units for column in figures))
+    print("SQS requests per run")
+    for operation in sorted({one for column in figures for sweeping, one in column.requests if not sweeping}):
+        _line(f"  {operation}", (column.requests_of(operation) for column in figures))
+    _line("  total", (column.sqs for column in figures))
+    print("dollars per million runs")
+    dollars = [column.dollars() for column in figures]
+    for name in dollars[0]:
+        _line(f"  {name}", (one[name] for one in dollars))
+    _line("  total", (sum(one.values()) for one in dollars))
+    print(f"{'measured runs':26}" + "".join(f"{column.runs:>18}" for column in figures))
+
+
+def _print_surcharges() -> None:
+    print("\nwrite units that a run pays more  measured   published   and in views, where nothing shares its batch")
+    for name, (units, in_views) in surcharges().items():
+        bar = PUBLISHED.get(name)
+        said = "" if bar is None else f"{bar:+d} {'OK' if units <= bar else 'OVER'}"
+        print(f"  {name:32}{units:>+8.2f}{said:>12}{in_views:>+8.2f}")
+
+
+def _print_early() -> None:
+    """What it costs that a message comes up to a second before its fire and is put back."""
+    early, punctual = (sum(hourly(1, 2, tick_at=at).dollars().values()) for at in (TICK_AT, timedelta(seconds=2)))
+    print(f"\na message that comes early, per million: ${early - punctual:.2f} (in the figures above)")
+
+
+def _print_idle() -> None:
+    writes, reads, requests = idle_month()
+    polls = len(LANES) * POLLERS * LONG_POLLS_A_MINUTE * MONTH_MINUTES
+    lines = {
+        f"leases and watermarks, {writes:,} write units": writes * prices.DYNAMODB_WRITE_UNIT,
+        f"leases and due buckets, {reads:,.0f} read units": reads * prices.DYNAMODB_READ_UNIT,
+        f"messages of sweeps, {requests:,} requests": requests * prices.SQS_FAIR_REQUEST,
+        f"Lambda's pollers of {len(LANES)} queues, {polls:,} requests": polls * prices.SQS_REQUEST,
+        f"Lambda, a sweep of {SWEEP_S * 1000:.0f} ms a minute": MONTH_MINUTES
+        * (prices.LAMBDA_REQUEST + SWEEP_S * LAMBDA_GB * prices.LAMBDA_GB_SECOND),
+    }
+    print("\nan idle month, dollars")
+    for name, dollars in lines.items():
+        print(f"  {name:56}{dollars:>8.2f}")
+    print(f"  {'total':56}{sum(lines.values()):>8.2f}")
+
+
+def main() -> None:
+    """Print what a run costs, what makes it dearer, and what a month without runs costs."""
+    begun = time.perf_counter()
+    _print_table(
+        {
+            "hourly": hourly(10),
+            "per minute": per_minute(6, 42, full_history=True),
+            "hourly, spread": hourly(3, cron="H * * * *"),
+            "hourly, alone": hourly(1),
+            "per minute, alone": per_minute(1, 42, full_history=True),
+        }
+    )
+    _print_surcharges()
+    _print_early()
+    _print_idle()
+    print(f"\nmeasured in {time.perf_counter() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

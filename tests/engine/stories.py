@@ -1,0 +1,314 @@
+"""The settings in which each verb is carried out while something goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from sweephand.domain.job import CatchupPolicy
+from sweephand.engine.audit import audit
+from sweephand.engine.cancel import cancel
+from sweephand.engine.complete import complete
+from sweephand.engine.delete import delete
+from sweephand.engine.heartbeat import heartbeat
+from sweephand.engine.pause import pause
+from sweephand.engine.project import project, rebuild
+from sweephand.engine.put import put
+from sweephand.engine.rerun import rerun
+from sweephand.engine.resume import resume
+from sweephand.engine.rollback import rollback
+from sweephand.engine.share import put_pool
+from sweephand.engine.tick import tick
+from sweephand.engine.trigger import trigger
+from sweephand.engine.watch import watch
+from sweephand.messages import AttemptRun, encode
+from sweephand.ports import DeadLetter, Lane, Outcome, Succeeded, World
+from tests.engine.faults import Story
+from tests.engine.world import (
+    HOLD,
+    NS,
+    PERMANENT,
+    RUN_LANES,
+    START,
+    TRANSIENT,
+    Town,
+    at,
+    dies,
+    job,
+    run_key,
+)
+
+RETRY: Final = {"attempts": 3, "backoff": "fixed", "delay": "1m"}
+
+
+def steps(*them: Callable[[Town], object]) -> Callable[[Town], None]:
+    """One after the other."""
+
+    def all_of_them(town: Town) -> None:
+        for step in them:
+            step(town)
+
+    return all_of_them
+
+
+def _put(world: World, schedule: str, expected: int | None, **more: object) -> None:
+    document = {"name": "job", "command": "true", "schedule": schedule, **more}
+    put(world, NS, document, actor="ann", expected=expected)
+
+
+def _running(town: Town) -> None:
+    """A job in its eighth minute."""
+    town.put()
+    town.advance(minutes=7)
+
+
+def _owing(town: Town) -> None:
+    """Fires were missed, and the job wants them all."""
+    town.put(catchup="all")
+    town.advance(minutes=7)
+    town.sleep_through(minutes=40)
+
+
+def _resume(catchup: CatchupPolicy, _town: Town, world: World) -> None:
+    resume(world, job(), catchup=catchup, actor="ann")
+
+
+def _until_its_lease_ends(town: Town) -> None:
+    town.advance(to=at("12:15:29"))
+    town.clock.at = at("12:15:30")
+
+
+def _blackout(policy: str) -> dict[str, Any]:
+    closed = {"from": at("12:00").isoformat(), "to": at("12:15").isoformat(), "policy": policy}
+    return {"cron": "5 12 * * *", "blackouts": [closed]}
+
+
+def _deliver(town: Town, world: World) -> None:
+    """One worker deals with the run messages that are visible now."""
+    for lane in RUN_LANES:
+        for delivery in town.stores.inbox.receive(lane, most=10, hold=HOLD):
+            town.deliver(world, delivery)
+
+
+def _due(town: Town, until: str, **more: Any) -> None:
+    """A job whose next message is visible now and not yet dealt with."""
+    town.put(**{"schedule": "*/5 * * * *", "timeout": 60, **more})
+    town.advance(to=at(until) - timedelta(seconds=1))
+    town.clock.at = at(until)
+
+
+def _claimed(town: Town, **more: Any) -> None:
+    """A run whose worker has claimed it and works on."""
+    town.target.answers("job", dies)
+    town.put(schedule="5 12 * * *", timeout="10m", **more)
+    town.advance(minutes=5)
+
+
+def _complete(outcome: Outcome) -> Story:
+    return Story(
+        lambda town: _claimed(town, retry=RETRY),
+        lambda _town, world: complete(world, run_key(at("12:05")), epoch=1, outcome=outcome),
+    )
+
+
+def _outage(town: Town) -> None:
+    town.put(catchup={"policy": "latest"})
+    town.advance(minutes=7)
+    town.sleep_through(minutes=40)
+    tick(town.world)
+
+
+def _paused(town: Town) -> None:
+    """Paused within the look-ahead: some of the held fires are runs already, some are not."""
+    town.put()
+    town.advance(minutes=7)
+    town.pause()
+    town.advance(minutes=25)
+
+
+def _sweep(town: Town, world: World) -> None:
+    for delivery in town.stores.inbox.receive(Lane.SWEEP, most=10, hold=HOLD):
+        town.deliver(world, delivery)
+
+
+def _ticked(town: Town) -> None:
+    town.put(schedule="*/3 * * * *")
+    town.put("other", "*/7 * * * *")
+    town.advance(to=at("12:14:30"))
+    town.clock.at = at("12:15:10")
+    tick(town.world)
+
+
+def _long_wait(town: Town) -> None:
+    """A retry that is farther away than a message's delay."""
+    town.target.answers("job", TRANSIENT)
+    town.put(schedule="5 12 * * *", retry={"attempts": 2, "backoff": "fixed", "delay": "30m"})
+    town.advance(minutes=5)
+    town.sleep_through(minutes=30)
+    town.clock.at = at("12:36:05")
+    tick(town.world)
+
+
+def _crowded(town: Town, **more: Any) -> None:
+    """One run holds the job's only place, and the next fire's message is visible."""
+    town.target.answers("job", dies)
+    town.put(schedule="5,10 12 * * *", timeout="12m", **more)
+    town.advance(to=at("12:09:59"))
+    town.clock.at = at("12:10:00")
+
+
+def _pooled(town: Town) -> None:
+    put_pool(town.world, NS, "printers", 1, expected=0)
+    _due(town, "12:05", schedule="5 12 * * *", overlap="queue", concurrency={"pool": "printers"})
+
+
+def _waiter(town: Town) -> None:
+    """A run is executing and another waits for its place."""
+    town.target.answers("job", dies)
+    town.put(schedule="5,10 12 * * *", timeout="12m", overlap="queue")
+    town.advance(to=at("12:10:30"))
+
+
+def _hiccup(town: Town) -> None:
+    """Every first attempt fails, whoever makes it and however often; the second succeeds."""
+    town.target.rules["job"] = lambda call: TRANSIENT if call.run.failures == 1 else Succeeded()
+
+
+def _failing(town: Town) -> None:
+    town.target.rules["job"] = lambda _call: PERMANENT
+    _due(town, "12:10", pauseAfterFailures=2)
+
+
+def _edited(town: Town) -> None:
+    """The job was edited after its next fire was planned; the message of that fire is visible."""
+    town.put()
+    town.advance(to=at("12:07"))
+    town.put(schedule="*/7 * * * *", expected=1)
+    town.advance(to=at("12:09:59"))
+    town.clock.at = at("12:10:00")
+
+
+def _stuck(town: Town) -> None:
+    """Every message and hint was lost."""
+    town.put()
+    town.advance(minutes=7)
+    town.stores.database.run("DELETE FROM messages", ())
+    town.stores.database.run("DELETE FROM due", ())
+    town.sleep_through(minutes=15)
+
+
+def _audit_again(town: Town) -> None:
+    """What was not overdue the first time."""
+    town.advance(minutes=10)
+    town.audit()
+
+
+def _dead_letter(redriven: int) -> DeadLetter:
+    return DeadLetter("1", encode(AttemptRun(run_key(at("12:05")), redriven=redriven)), Lane.NORMAL, START)
+
+
+def _undelivered(town: Town) -> None:
+    town.put(schedule="5 12 * * *")
+    town.advance(minutes=4)
+    town.stores.database.run("DELETE FROM messages", ())
+    town.clock.at = at("12:06")
+
+
+def _viewed(town: Town, world: World) -> None:
+    project(world, "batch", town.runs())
+    rebuild(world, NS)
+
+
+CLIENTS: Final = {
+    "put a new job": Story(lambda _town: None, lambda _town, world: _put(world, "*/5 * * * *", None)),
+    "put an edit": Story(_running, lambda _town, world: _put(world, "*/3 * * * *", 1)),
+    "put an edit after an outage": Story(_owing, lambda _town, world: _put(world, "*/7 * * * *", 1, catchup="none")),
+    "put an edit of a paused job": Story(
+        _paused,
+        lambda _town, world: _put(world, "*/3 * * * *", 1),
+        then=steps(lambda town: town.resume(catchup="all")),
+    ),
+    "put a deleted job again": Story(
+        steps(_running, lambda town: delete(town.world, job(), actor="ann")),
+        lambda _town, world: _put(world, "*/3 * * * *", None),
+    ),
+    "rollback": Story(
+        steps(
+            _running, lambda town: town.put(schedule="*/2 * * * *", expected=1), lambda town: town.advance(minutes=2)
+        ),
+        lambda _town, world: rollback(world, job(), 1, actor="ann", expected=2),
+    ),
+    "pause": Story(
+        _running, lambda _town, world: pause(world, job(), actor="ann"), then=steps(lambda town: town.resume())
+    ),
+    "resume with none": Story(_paused, partial(_resume, CatchupPolicy.NONE)),
+    "resume with latest": Story(_paused, partial(_resume, CatchupPolicy.LATEST)),
+    "resume with all": Story(_paused, partial(_resume, CatchupPolicy.ALL)),
+    "delete": Story(_running, lambda _town, world: delete(world, job(), actor="ann")),
+    "delete a paused job": Story(_paused, lambda _town, world: delete(world, job(), actor="ann")),
+    "trigger": Story(
+        steps(lambda town: town.put(schedule=None)),
+        lambda _town, world: trigger(world, job(), idempotency_key="once"),
+    ),
+    "cancel a planned run": Story(_running, lambda _town, world: cancel(world, run_key(at("12:10")), actor="ann")),
+    "cancel a running run that another waits for": Story(
+        _waiter, lambda _town, world: cancel(world, run_key(at("12:05")), actor="ann")
+    ),
+}
+"""What people and clients do: they may give up, or repeat it."""
+
+REPORTS: Final = {
+    "complete": _complete(Succeeded({"rows": 3})),
+    "complete with a failure that is tried again": _complete(TRANSIENT),
+    "complete with a failure that is not": _complete(PERMANENT),
+    "complete a run that another waits for": Story(
+        _waiter, lambda _town, world: complete(world, run_key(at("12:05")), epoch=1, outcome=Succeeded())
+    ),
+    "heartbeat": Story(
+        _claimed, lambda _town, world: heartbeat(world, run_key(at("12:05")), epoch=1, lease=timedelta(minutes=11))
+    ),
+    "watch a dead letter": Story(_undelivered, lambda _town, world: watch(world, _dead_letter(0))),
+    "watch poison": Story(_undelivered, lambda _town, world: watch(world, _dead_letter(3))),
+    "audit": Story(_stuck, lambda _town, world: audit(world, NS), then=_audit_again),
+    "project and rebuild": Story(_running, _viewed),
+}
+"""What is repeated until it is heard."""
+
+DELIVERIES: Final = {
+    "sweep": Story(_ticked, _sweep),
+    "sweep after an outage": Story(_outage, _sweep),
+    "sweep a long wait": Story(_long_wait, _sweep),
+    "attempt": Story(partial(_due, until="12:05"), _deliver),
+    "attempt in a pool": Story(_pooled, _deliver),
+    "attempt that fails and is tried again": Story(steps(_hiccup, partial(_due, until="12:05", retry=RETRY)), _deliver),
+    "attempt that fails and is tried much later": Story(
+        steps(_hiccup, partial(_due, until="12:05", schedule="5 12 * * *", retry=RETRY | {"delay": "20m"})),
+        _deliver,
+        calm_m=40,
+    ),
+    "attempt that skips, since another is active": Story(partial(_crowded, overlap="skip"), _deliver),
+    "attempt that waits for a place": Story(partial(_crowded, overlap="queue"), _deliver, calm_m=30),
+    "attempt that replaces": Story(partial(_crowded, overlap="replace"), _deliver),
+    "attempt that waits for a blackout's end": Story(
+        partial(_due, until="12:05", schedule=_blackout("hold")), _deliver
+    ),
+    "attempt that a blackout skips": Story(partial(_due, until="12:05", schedule=_blackout("skip")), _deliver),
+    "attempt that an edit made void": Story(_edited, _deliver),
+    "attempt of a lost worker's run": Story(steps(_claimed, _until_its_lease_ends), _deliver),
+    "attempt of a lost worker's run, at most once": Story(
+        steps(partial(_claimed, guarantee="at-most-once"), _until_its_lease_ends), _deliver
+    ),
+    # A crash before the pause leaves it to the next failure, so one run more may fail.
+    "attempt whose failure pauses the job": Story(_failing, _deliver, same=("jobs",)),
+}
+"""What comes back by itself: a message that was not dealt with is delivered again."""
+
+ANEW: Final = {
+    "rerun": Story(
+        steps(lambda town: town.put(schedule="5 12 * * *"), lambda town: town.advance(minutes=7)),
+        lambda _town, world: rerun(world, run_key(at("12:05"))),
+    ),
+}
+"""What makes something new each time, so that nobody repeats it blindly."""
