@@ -1,0 +1,1 @@
+"""The local runtime in real time: threads, processes, files, and `kill -9`."""
