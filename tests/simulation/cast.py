@@ -162,7 +162,7 @@ def consumer(stage: Stage, lanes: Sequence[Lane]) -> Callable[[Actor], None]:
                 receive = partial(world.inbox.receive, lane, most=3, hold=timedelta(seconds=90))
                 deliveries = _try(stage, actor, receive)
                 if deliveries is None:
-                    work.sleep(A_SECOND * work.rng.uniform(1, 5))
+                    work.sleep(A_SECOND * work.rng.uniform(5, 20))
                 for delivery in deliveries or ():
                     _try(stage, actor, partial(_deal_with, stage, world, actor, delivery))
 

@@ -171,7 +171,9 @@ slots = st.builds(
     ),
     st.lists(
         st.builds(
-            lambda minute, delay, weight: Holder(run_at(minute).key, minute, NOW + delay, run_at(minute).fire_at, weight),
+            lambda minute, delay, weight: Holder(
+                run_at(minute).key, minute, NOW + delay, run_at(minute).fire_at, weight
+            ),
             minutes,
             st.timedeltas(timedelta(0), timedelta(days=1)),
             st.integers(1, 500),

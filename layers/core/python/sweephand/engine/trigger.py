@@ -16,6 +16,8 @@ from sweephand.errors import Defect
 from sweephand.ports import World
 
 REMEMBERED_FOR: Final = timedelta(hours=24)
+UNSENT_FOR: Final = timedelta(minutes=1)
+"""How long a run whose trigger died before sending it lies there."""
 
 
 def trigger(
@@ -55,7 +57,7 @@ def queue_once(world: World, run: Run, job: Job | None, *, now: datetime) -> tup
     Whoever put it may have died before sending, so it is sent whoever put it. Nothing else owes this run, so a due
     entry comes first: dying between the put and the message costs minutes.
     """
-    world.due.arm([run_entry(world, run.key, at=now, now=now)])
+    world.due.arm([run_entry(world, run.key, at=now + UNSENT_FOR, now=now)])
     (created,) = insist(lambda: world.runs.create([run]))
     stored = run if created else world.runs.get(run.key)
     if stored is None:

@@ -1,0 +1,67 @@
+"""What the tasks of a virtual scheduler do: the functions that a test gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sweephand.domain.ids import JobName
+from sweephand.domain.retry import Failure, FailureClass
+from sweephand.ports import Call, Delivery, Outcome, Succeeded
+
+Function = Callable[[Call], Any]
+
+_AT_ONCE: Final = timedelta(0)
+
+
+class Permanent(Exception):
+    """Raise this, or a subclass, from a task that would fail again: it is not retried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An attempt under way, the message that is its lease's timer, and what it will come to."""
+
+    call: Call
+    delivery: Delivery
+    outcome: Outcome
+    ends_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Behaviour:
+    function: Function | None = None
+    takes: timedelta = _AT_ONCE
+
+
+class Tasks:
+    """The target. A task that nothing was said about succeeds at once."""
+
+    def __init__(self) -> None:
+        self._behaviours: dict[JobName, _Behaviour] = {}
+
+    def set(self, job: JobName, function: Function | None, takes: timedelta) -> None:
+        self._behaviours[job] = _Behaviour(function, takes)
+
+    def execute(self, call: Call) -> Outcome:
+        """What the call comes to, however long it takes."""
+        if self._of(call).takes > call.timeout:
+            return Failure("Timeout", f"The attempt took longer than {call.timeout}.")
+        return _outcome(self._of(call).function, call)
+
+    def length(self, call: Call) -> timedelta:
+        """How long it takes: its time-out ends it."""
+        return min(self._of(call).takes, call.timeout)
+
+    def _of(self, call: Call) -> _Behaviour:
+        return self._behaviours.get(call.run.key.job.name, _Behaviour())
+
+
+def _outcome(function: Function | None, call: Call) -> Outcome:
+    try:
+        return Succeeded(function(call) if function is not None else None)
+    except Exception as error:  # noqa: BLE001  # a task may fail in any way: that is stored, and retried or not
+        kind = FailureClass.PERMANENT if isinstance(error, Permanent) else FailureClass.TRANSIENT
+        return Failure(type(error).__name__, str(error), kind)
