@@ -44,12 +44,13 @@ bench: $(PACKAGE) ## Run the benchmarks (NAMES="a b" for some of them)
 simulate: $(PACKAGE) ## Seeded simulation (SEEDS=300, or SEED=k for one; ENGINE=sqlite|moto)
 	$(SIMULATE) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(ENGINE),--engine $(ENGINE))
 
-soak: $(PACKAGE) ## The long run: every test including soak, then thousands of seeds
+soak: $(PACKAGE) ## The long run: every test with many more examples, then thousands of seeds and fresh ones
 	SWEEPHAND_SOAK=1 $(PYTEST) $(PARALLEL) -m ""
 	$(MAKE) --no-print-directory -j 2 soak-sqlite soak-moto
 
 soak-sqlite: $(PACKAGE)
 	$(SIMULATE) --engine sqlite --seeds 3000
+	$(SIMULATE) --engine sqlite --seeds 300 --first $$(date +%s)
 
 soak-moto: $(PACKAGE)
 	$(SIMULATE) --engine moto --seeds 150
