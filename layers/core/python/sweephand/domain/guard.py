@@ -13,7 +13,7 @@ from sweephand.domain.calendars import CalendarHistory
 from sweephand.domain.ids import RunKey
 from sweephand.domain.job import CatchupPolicy, Head, Job, JobStatus, Overlap
 from sweephand.domain.reasons import Reason, ReasonCode
-from sweephand.domain.run import Run
+from sweephand.domain.run import UNSTARTED, Run
 from sweephand.domain.schedule import Blackout, HoldPolicy, Schedule
 from sweephand.domain.slots import Need, Slot
 from sweephand.domain.timeline import Segment
@@ -142,9 +142,10 @@ def admit(
     if not need.is_of_job:
         reason = Reason(ReasonCode.POOL, f"{need.name} is full: {slot.used} of {need.limit} held by {held_by}")
         return Wait(reason, now + poll)
-    if run.is_scheduled and job.overlap is Overlap.SKIP:
+    decides = run.is_scheduled and run.state in UNSTARTED  # a run between two attempts is active itself: it waits
+    if decides and job.overlap is Overlap.SKIP:
         return Skip(Reason(ReasonCode.OVERLAP, f"run {held_by} was active"))
-    if run.is_scheduled and job.overlap is Overlap.REPLACE:
+    if decides and job.overlap is Overlap.REPLACE:
         if any(holder.fire_at > run.fire_at for holder in slot.holders):
             return Skip(Reason(ReasonCode.OVERLAP, f"run {held_by} of a later fire was active"))
         older = tuple(holder.run for holder in slot.holders)
