@@ -36,7 +36,7 @@ from sweephand.engine.put import put
 from sweephand.engine.sweep import sweep
 from sweephand.engine.tick import tick
 from sweephand.messages import AttemptRun, SweepShards, decode
-from sweephand.ports import Call, Delivery, Due, DueEntry, Lane, Outcome, Runs, Succeeded, World
+from sweephand.ports import Call, Delivery, Due, DueEntry, Lane, Outcome, Runs, Stores, Succeeded, World
 from sweephand.testing.virtual import SeededDice, VirtualClock
 from sweephand.topology import LANES, RUNS, VIEWS
 from tests.moto_world import NAMES, REGION, moto_world
@@ -238,23 +238,15 @@ class Rig:
     """A world and what AWS does to it, minute by minute."""
 
     def __init__(
-        self, stores: aws.Stores, clock: VirtualClock, bill: Bill, target: Target, tick_at: timedelta = TICK_AT
+        self, stores: Stores, clock: VirtualClock, bill: Bill, target: Target, tick_at: timedelta = TICK_AT
     ) -> None:
         self.clock, self.bill, self.tick_at = clock, bill, tick_at
         self.runs, self.due = StreamedRuns(stores.runs), WatchedDue(stores.due)
         self.deliveries = self.attempts = self.batches = 0
-        self.world = World(
+        self.world = World.over(
+            replace(stores, runs=cast(Runs, self.runs), due=cast(Due, self.due)),
             clock=clock,
             dice=SeededDice(0),
-            jobs=stores.jobs,
-            runs=cast(Runs, self.runs),
-            due=cast(Due, self.due),
-            shards=stores.shards,
-            slots=stores.slots,
-            shared=stores.shared,
-            queue=stores.queue,
-            inbox=stores.inbox,
-            views=stores.views,
             target=target,
             pace=aws.PACE,
             owner="lambda/7f3a9c1e-0b52-4d57",

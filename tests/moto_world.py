@@ -35,7 +35,7 @@ from moto.dynamodb.models.table import Table as MotoTable
 from moto.sqs.exceptions import InvalidParameterValue, ReceiptHandleIsInvalid
 
 from sweephand import aws
-from sweephand.ports import Clock
+from sweephand.ports import Clock, Stores
 from sweephand.topology import TABLES, Names
 
 REGION: Final = "us-east-1"
@@ -117,7 +117,7 @@ class Meter(Protocol):
 @contextmanager
 def moto_world(
     clock: Clock, *, meter: Meter | None = None, faults: Faults | None = None, abreast: int = 1, shards: int = 8
-) -> Iterator[aws.Stores]:
+) -> Iterator[Stores]:
     """The stores over an empty AWS account; with `abreast` 1, calls come in one order that a seed reproduces."""
     with ExitStack() as stack:
         stack.enter_context(patch.dict(os.environ, _ENVIRONMENT))

@@ -299,18 +299,10 @@ def town_of(engine: str = "sqlite", *, pace: Pace = aws.PACE, start: datetime = 
 
 def _town(clock: Clock, stores: Any, pace: Pace, next_visible: Callable[[], datetime | None]) -> Town:
     target = Target(clock)
-    world = World(
+    world = World.over(
+        stores,
         clock=clock,
         dice=Dice(),
-        jobs=stores.jobs,
-        runs=stores.runs,
-        due=stores.due,
-        shards=stores.shards,
-        slots=stores.slots,
-        shared=stores.shared,
-        queue=stores.queue,
-        inbox=stores.inbox,
-        views=stores.views,
         target=target,
         pace=pace,
         owner="worker",

@@ -11,8 +11,7 @@ from typing import Any
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.sqs.models import sqs_backends
 
-from sweephand import aws
-from sweephand.ports import Clock, Lane
+from sweephand.ports import Clock, Lane, Stores
 from tests.moto_world import NAMES, REGION, Fault, broken, moto_world, throttled, timed_out, unreachable
 from tests.simulation.faults import Weather
 
@@ -21,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class MotoGround:
-    stores: aws.Stores
+    stores: Stores
 
     def next_visible(self, lanes: Sequence[Lane]) -> datetime | None:
         backend = sqs_backends[DEFAULT_ACCOUNT_ID][REGION]

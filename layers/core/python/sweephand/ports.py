@@ -8,7 +8,7 @@ own and answers `True`. All reads of jobs, runs, slots and shards are strongly c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol
@@ -308,11 +308,9 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True)
-class World:
-    """Everything that the engine may touch."""
+class Stores:
+    """What an adapter provides: everything that outlives a process."""
 
-    clock: Clock
-    dice: Dice
     jobs: Jobs
     runs: Runs
     due: Due
@@ -322,8 +320,22 @@ class World:
     queue: Queue
     inbox: Inbox
     views: Views
+
+
+@dataclass(frozen=True)
+class World(Stores):
+    """Everything that the engine may touch."""
+
+    clock: Clock
+    dice: Dice
     target: Target
     pace: Pace
     owner: str
     versions: dict[tuple[JobKey, int], JobVersion] = field(default_factory=dict, repr=False)
     """Job versions already read: they are immutable, so they are never stale."""
+
+    @classmethod
+    def over(cls, stores: Stores, *, clock: Clock, dice: Dice, target: Target, pace: Pace, owner: str) -> World:
+        """A world on these stores."""
+        ports = {port.name: getattr(stores, port.name) for port in fields(Stores)}
+        return cls(**ports, clock=clock, dice=dice, target=target, pace=pace, owner=owner)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
     from types_boto3_sqs.client import SQSClient
 
-__all__ = ["CONFIG", "KEEP_RUNS", "PACE", "Stores", "clients", "connect"]
+__all__ = ["CONFIG", "KEEP_RUNS", "PACE", "clients", "connect"]
 
 PACE: Final = ports.Pace(
     lookahead=timedelta(minutes=14),
@@ -46,21 +45,6 @@ KEEP_RUNS: Final = timedelta(days=35)
 ABREAST_MAX: Final = 8
 
 
-@dataclass(frozen=True)
-class Stores:
-    """Every port that AWS provides."""
-
-    jobs: ports.Jobs
-    runs: ports.Runs
-    due: ports.Due
-    shards: ports.Shards
-    slots: ports.Slots
-    shared: ports.Shared
-    queue: ports.Queue
-    inbox: ports.Inbox
-    views: ports.Views
-
-
 def clients(config: Config = CONFIG) -> tuple[DynamoDBClient, SQSClient]:
     """Clients for the region and the credentials of the environment."""
     return boto3.client("dynamodb", config=config), boto3.client("sqs", config=config)
@@ -75,14 +59,14 @@ def connect(
     keep_runs: timedelta = KEEP_RUNS,
     abreast: int = ABREAST_MAX,
     shards: int = SHARDS_DEFAULT,
-) -> Stores:
+) -> ports.Stores:
     """The stores of one deployment; `abreast` bounds the calls that one verb has under way at once."""
     side_by_side = Abreast(abreast)
     jobs, runs, due, control, views = (
         Table(dynamodb, names.table(table)) for table in (JOBS, RUNS, DUE, CONTROL, VIEWS)
     )
     addresses = Addresses(sqs, names)
-    return Stores(
+    return ports.Stores(
         jobs=DynamoJobs(jobs, due, side_by_side),
         runs=DynamoRuns(runs, side_by_side, clock=clock, keep=keep_runs),
         due=DynamoDue(due),

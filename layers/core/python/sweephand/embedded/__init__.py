@@ -30,18 +30,9 @@ PACE: Final = ports.Pace(
 
 
 @dataclass(frozen=True)
-class Stores:
+class Stores(ports.Stores):
     """Every port over one database."""
 
-    jobs: ports.Jobs
-    runs: ports.Runs
-    due: ports.Due
-    shards: ports.Shards
-    slots: ports.Slots
-    shared: ports.Shared
-    queue: ports.Queue
-    inbox: ports.Inbox
-    views: ports.Views
     feed: Feed
     database: Database
     bell: Bell

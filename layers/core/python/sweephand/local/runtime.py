@@ -50,18 +50,10 @@ class Runtime:
         self._stores = stores
         self._lease = pace.lease or LEASE
         self._name = f"{os.getpid()}-{dice.nonce()}"
-        self.world: Final = World(
+        self.world: Final = World.over(
+            stores,
             clock=clock,
             dice=dice,
-            jobs=stores.jobs,
-            runs=stores.runs,
-            due=stores.due,
-            shards=stores.shards,
-            slots=stores.slots,
-            shared=stores.shared,
-            queue=stores.queue,
-            inbox=stores.inbox,
-            views=stores.views,
             target=target,
             pace=replace(pace, lease=self._lease),
             owner=self._name,

@@ -57,18 +57,10 @@ class VirtualScheduler:
         self._tasks = Tasks()
         self._pending: list[Pending] = []
         self._stores = stores = open_stores(None, clock=self._clock)
-        self._world = World(
+        self._world = World.over(
+            stores,
             clock=self._clock,
             dice=SeededDice(seed),
-            jobs=stores.jobs,
-            runs=stores.runs,
-            due=stores.due,
-            shards=stores.shards,
-            slots=stores.slots,
-            shared=stores.shared,
-            queue=stores.queue,
-            inbox=stores.inbox,
-            views=stores.views,
             target=self._tasks,
             pace=PACE,
             owner="virtual",
