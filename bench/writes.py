@@ -9,51 +9,28 @@ themselves, all eight shards of them, and charged for every minute of a month.
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from heapq import heappop, heappush
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
-from moto.sqs.models import sqs_backends
 
 from bench import prices
-from bench.meter import Meter, size_of
+from bench.meter import size_of
+from bench.rig import A_MINUTE, AN_HOUR, EVE, FIXED, NAMESPACE, PLANNING, TICK_AT, Bill, For, Rig, Target
 from sweephand import aws
 from sweephand.aws.items import run_item
-from sweephand.domain.ids import JobKey, Namespace, RunKey, run_id_of_fire, spread
-from sweephand.domain.retry import Failure, FailureClass
-from sweephand.domain.run import Run, RunState
-from sweephand.engine.attempt import Fate, attempt
-from sweephand.engine.audit import RECENT, audit, audit_job
-from sweephand.engine.project import project
+from sweephand.domain.ids import JobKey, RunKey, run_id_of_fire
+from sweephand.domain.run import Run
+from sweephand.engine.audit import RECENT, audit_job
 from sweephand.engine.put import put
-from sweephand.engine.sweep import sweep
-from sweephand.engine.tick import tick
-from sweephand.messages import AttemptRun, SweepShards, decode
-from sweephand.ports import Call, Delivery, Due, DueEntry, Lane, Outcome, Runs, Stores, Succeeded, World
-from sweephand.testing.virtual import SeededDice, VirtualClock
+from sweephand.ports import World
+from sweephand.testing.virtual import VirtualClock
 from sweephand.topology import LANES, RUNS, VIEWS
 from tests.moto_world import NAMES, REGION, moto_world
 
-BARS: Final = {"hourly": 6.0, "per minute": 4.0}
-"""Write units of a run, with everything that grows with runs."""
-PUBLISHED: Final = {"a slot": 2, "a retry": 2, "a long timer": 3}
-
-A_MINUTE: Final = timedelta(minutes=1)
-AN_HOUR: Final = timedelta(hours=1)
-TICK_AT: Final = timedelta(seconds=2, milliseconds=500)
-"""When in its minute the tick comes. Not at the full second, or no message would ever come early: delays are whole."""
-AUDIT_AT: Final = timedelta(minutes=15)
-STREAM_SHARDS: Final = 4
-"""A new on-demand table has four partitions, its stream as many shards, and each makes batches of its own."""
-STREAM_BATCH: Final = 100
-MESSAGE_BATCH: Final = 10
 MONTH_MINUTES: Final = 43_200  # 30 days
 
 # What a bill needs and no meter can see.
@@ -67,262 +44,9 @@ ITEM_OVERHEAD: Final = 100  # bytes that DynamoDB adds to what it stores
 POLLERS: Final = 5  # of an idle event source mapping, each asking every 20 s
 LONG_POLLS_A_MINUTE: Final = 3
 
-_NAMESPACE: Final = Namespace("bench")
-_LANES: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_HOLD: Final = timedelta(minutes=90)
-_EVE: Final = datetime(2026, 3, 2, 23, tzinfo=UTC)
-
-
-class For(StrEnum):
-    """What a write is for."""
-
-    PUT = "put run"
-    CLAIM = "claim"
-    COMPLETE = "complete"
-    CURSOR = "cursor"
-    HINT = "due hint"
-    VIEWS = "views (project)"
-    PAGE = "ledger pages"
-    SLOT = "slot"
-    RETRY = "retry"
-    PARK = "park"
-    TIMER = "long timer"
-    SWEEP = "shard leases"
-    CHANGE = "changes by people"
-
-
-FIXED: Final = frozenset({For.SWEEP, For.CHANGE})
-"""What does not grow with runs."""
-_PLANNING: Final = frozenset({For.PUT, For.CURSOR, For.HINT})
-_BY_STATE: Final = {"running": For.CLAIM, "retrying": For.RETRY, "queued": For.PARK}
-
-
-def purpose(operation: str, params: Mapping[str, Any]) -> For:
-    """What a writing call is for, by what it writes; every call of ours writes one kind of thing."""
-    match operation:
-        case "PutItem":
-            table, written = params["TableName"], params["Item"]
-        case "UpdateItem":
-            table, written = params["TableName"], params["Key"]
-        case "BatchWriteItem":
-            ((table, (first, *_)),) = params["RequestItems"].items()
-            written = first["PutRequest"]["Item"]
-        case _:
-            return For.CHANGE
-    pk, sk = written["pk"]["S"], written["sk"]["S"]
-    match table.removeprefix(f"{NAMES.prefix}-"):
-        case "runs" if operation == "UpdateItem":
-            return _BY_STATE.get(params["ExpressionAttributeValues"][":st"]["S"], For.COMPLETE)
-        case "runs":
-            return For.PUT if sk.startswith("r#") else For.PAGE
-        case "due":
-            return For.HINT if "#job#" in sk else For.TIMER
-        case "control":
-            return For.SWEEP if pk.startswith("shard") else For.SLOT
-        case "views":
-            return For.VIEWS
-        case _:
-            return For.CURSOR if operation == "UpdateItem" else For.CHANGE
-
-
-def _is_sweeping(operation: str, params: Mapping[str, Any]) -> bool:
-    """Whether a read is one that every sweep makes: a shard's lease, or a bucket of due entries."""
-    if operation == "Query":
-        return str(params["TableName"]).endswith("-due")
-    return operation == "GetItem" and params["Key"]["pk"]["S"].startswith("shard#")
-
-
-@dataclass
-class Bill(Meter):
-    """The meter, by purpose; `actor` is the verb at work."""
-
-    actor: str = "put"
-    units: Counter[For] = field(default_factory=Counter)
-    read_by: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    asked: Counter[tuple[bool, str]] = field(default_factory=Counter)
-    """SQS requests, by whether they are a sweep's, and operation."""
-
-    def clear(self) -> None:
-        super().clear()
-        for counter in (self.units, self.read_by, self.asked):
-            counter.clear()
-
-    def after(self, service: str, operation: str, params: Mapping[str, Any], answer: Mapping[str, Any] | None) -> None:
-        written, read, requested = self.write_units, self.read_units, self.requests.total()
-        super().after(service, operation, params, answer)
-        if units := self.write_units - written:
-            self.units[purpose(operation, params)] += units
-        if read_units := self.read_units - read:
-            fixed = self.actor == "tick" or _is_sweeping(operation, params)
-            self.read_by["fixed" if fixed else self.actor] += read_units
-        if (requests := self.requests.total() - requested) and "QueueUrl" in params:
-            self.asked[params["QueueUrl"].endswith(f"-{Lane.SWEEP}"), operation] += requests
-
-    @contextmanager
-    def at_work(self, actor: str) -> Iterator[None]:
-        before, self.actor = self.actor, actor
-        yield
-        self.actor = before
-
-
-@dataclass
-class StreamedRuns:
-    """The runs, and what their stream would say of them: one record per change, in the shard of its partition."""
-
-    runs: Runs
-    records: defaultdict[int, list[Run]] = field(default_factory=lambda: defaultdict(list))
-    created: int = 0
-
-    def create(self, runs: Sequence[Run]) -> list[bool]:
-        created = self.runs.create(runs)
-        for run, is_new in zip(runs, created, strict=True):
-            self._record(run, is_new)
-        self.created += sum(created)
-        return created
-
-    def move(self, before: Run, after: Run) -> bool:
-        return self._record(after, self.runs.move(before, after))
-
-    def _record(self, run: Run, changed: bool) -> bool:
-        if changed:
-            self.records[spread(str(run.key.job), STREAM_SHARDS)].append(run)
-        return changed
-
-    def batches(self) -> Iterator[list[Run]]:
-        """What the window that ends now delivers."""
-        for shard in sorted(self.records):
-            records = self.records.pop(shard)
-            yield from (records[n : n + STREAM_BATCH] for n in range(0, len(records), STREAM_BATCH))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.runs, name)
-
-
-@dataclass
-class WatchedDue:
-    """The due entries, and which shards they are in."""
-
-    due: Due
-    armed: list[tuple[datetime, int]] = field(default_factory=list)
-
-    def arm(self, entries: Sequence[DueEntry]) -> None:
-        self.due.arm(entries)
-        for entry in entries:
-            heappush(self.armed, (entry.at, entry.shard))
-
-    def shards(self, now: datetime) -> list[int]:
-        """The shards in which something became due since this was asked last."""
-        found = set()
-        while self.armed and self.armed[0][0] <= now:
-            found.add(heappop(self.armed)[1])
-        return sorted(found)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.due, name)
-
-
-@dataclass(frozen=True)
-class Target:
-    """Does nothing; fails the first so many attempts of every run."""
-
-    failing: int = 0
-
-    def execute(self, call: Call) -> Outcome:
-        if call.run.attempt <= self.failing:
-            return Failure("Hiccup", "came back empty", FailureClass.TRANSIENT)
-        return Succeeded()
-
-
-class Rig:
-    """A world and what AWS does to it, minute by minute."""
-
-    def __init__(
-        self, stores: Stores, clock: VirtualClock, bill: Bill, target: Target, tick_at: timedelta = TICK_AT
-    ) -> None:
-        self.clock, self.bill, self.tick_at = clock, bill, tick_at
-        self.runs, self.due = StreamedRuns(stores.runs), WatchedDue(stores.due)
-        self.deliveries = self.attempts = self.batches = 0
-        self.world = World.over(
-            replace(stores, runs=cast(Runs, self.runs), due=cast(Due, self.due)),
-            clock=clock,
-            dice=SeededDice(0),
-            target=target,
-            pace=aws.PACE,
-            owner="lambda/7f3a9c1e-0b52-4d57",
-        )
-
-    def pass_time(self, until: datetime, *, idle_too: bool = False) -> None:
-        """Minute by minute; only the shards in which something is due are swept, unless idle ones are wanted too."""
-        while self.clock.now() < until:
-            minute = self.clock.now()
-            self._deliver(minute + self.tick_at)
-            self.clock.move(minute + self.tick_at)
-            shards = self.due.shards(self.clock.now())
-            if shards or idle_too:
-                self._tick(None if idle_too else shards)
-            self._deliver(minute + A_MINUTE)
-            if (minute - _EPOCH) % AN_HOUR == AUDIT_AT:
-                with self.bill.at_work("audit"):
-                    audit(self.world, _NAMESPACE)
-            self._project()
-            self.clock.move(minute + A_MINUTE)
-
-    def _project(self) -> None:
-        """What the stream delivers at the end of its window."""
-        with self.bill.at_work("project"):
-            for batch in self.runs.batches():
-                self.batches += 1
-                project(self.world, f"{self.batches:012d}", batch)
-
-    def start_counting(self) -> None:
-        self.bill.clear()
-        self.deliveries = self.attempts = self.batches = self.runs.created = 0
-
-    def _tick(self, shards: Sequence[int] | None) -> None:
-        with self.bill.at_work("tick"):
-            tick(self.world)
-        (delivery,) = self.world.inbox.receive(Lane.SWEEP, most=1, hold=_HOLD)
-        message = decode(delivery.body)
-        assert isinstance(message, SweepShards)
-        with self.bill.at_work("sweep"):
-            sweep(self.world, message.shards if shards is None else shards)
-        self.world.inbox.delete([delivery])
-
-    def _deliver(self, until: datetime) -> None:
-        """Every message that shows itself before a moment, in the batches that Lambda makes of them."""
-        while (lane_at := _next_visible()) is not None and lane_at[0] < until:
-            at, lane = lane_at
-            self.clock.move(max(at, self.clock.now()))
-            deliveries = self.world.inbox.receive(lane, most=MESSAGE_BATCH, hold=_HOLD)
-            with self.bill.at_work("attempt"):
-                dealt_with = [delivery for delivery in deliveries if self._attempt(delivery)]
-            self.world.inbox.delete(dealt_with)
-
-    def _attempt(self, delivery: Delivery) -> bool:
-        message = decode(delivery.body)
-        assert isinstance(message, AttemptRun)
-        self.deliveries += 1
-        attempted = attempt(self.world, message, delivery)
-        if attempted.fate is Fate.KEEP:
-            self.world.inbox.keep(delivery, attempted.hold)
-            return False
-        self.attempts += attempted.event in {RunState.SUCCEEDED, RunState.FAILED, RunState.RETRYING}
-        return attempted.fate is Fate.DELETE
-
-
-def _next_visible() -> tuple[datetime, Lane] | None:
-    """When the next message shows itself and where, by moto's own books: asking the queue would be metered."""
-    queues = sqs_backends[DEFAULT_ACCOUNT_ID][REGION].queues
-    moments = [
-        (max(message.visible_at, message.delayed_until), lane)
-        for lane in _LANES
-        for message in queues[NAMES.queue(lane)]._messages
-    ]
-    if not moments:
-        return None
-    at_ms, lane = min(moments)
-    return _EPOCH + timedelta(milliseconds=at_ms), lane
+BARS: Final = {"hourly": 6.0, "per minute": 4.0}
+"""Write units of a run, with everything that grows with runs."""
+PUBLISHED: Final = {"a slot": 2, "a retry": 2, "a long timer": 3}
 
 
 @dataclass(frozen=True)
@@ -342,7 +66,7 @@ class Figures:
     """What a run leaves behind for as long as runs are kept: itself, and its rows of the view."""
 
     def per_run(self, purposes: Iterable[For]) -> float:
-        return sum(self.units.get(one, 0) / (self.planned if one in _PLANNING else self.runs) for one in purposes)
+        return sum(self.units.get(one, 0) / (self.planned if one in PLANNING else self.runs) for one in purposes)
 
     @property
     def writes(self) -> float:
@@ -398,7 +122,7 @@ def measure(
         rig = Rig(stores, clock, bill, target or Target(), tick_at)
         for n in range(jobs):
             document = {"name": f"report-{n:03d}", "schedule": {"cron": cron}, "run": {"command": ["true"]}}
-            put(rig.world, _NAMESPACE, document | definition, actor="bench", expected=None)
+            put(rig.world, NAMESPACE, document | definition, actor="bench", expected=None)
         rig.pass_time(start + warm_up)
         rig.start_counting()
         rig.pass_time(start + warm_up + measured)
@@ -458,7 +182,7 @@ def audit_reads(per_hour: int) -> float:
     with moto_world(clock, meter=bill) as stores:
         rig = Rig(stores, clock, bill, Target())
         document = {"name": "report-000", "schedule": {"cron": "@hourly"}, "run": {"command": ["true"]}}
-        head = put(rig.world, _NAMESPACE, document, actor="bench", expected=None)
+        head = put(rig.world, NAMESPACE, document, actor="bench", expected=None)
         for n in range(per_hour * (RECENT // AN_HOUR)):  # past botocore, which would take ten times as long
             run = _ended(rig.world, head.key, start - n * AN_HOUR / per_hour)
             _backend().put_item(NAMES.table(RUNS), run_item(run, keep=aws.KEEP_RUNS))
@@ -478,7 +202,7 @@ def _ended(world: World, job: JobKey, at: datetime) -> Run:
 
 def hourly(jobs: int, hours: int = 24, *, cron: str = "0 * * * *", **options: Any) -> Figures:
     """Hourly jobs, from midnight on, so that each job's day is judged once."""
-    return measure(cron, jobs=jobs, start=_EVE, warm_up=AN_HOUR, measured=hours * AN_HOUR, **options)
+    return measure(cron, jobs=jobs, start=EVE, warm_up=AN_HOUR, measured=hours * AN_HOUR, **options)
 
 
 def per_minute(jobs: int, minutes: int, *, full_history: bool = False) -> Figures:
@@ -487,7 +211,7 @@ def per_minute(jobs: int, minutes: int, *, full_history: bool = False) -> Figure
     With `full_history`, the audit is charged as if it found its whole day of runs, which these jobs do not have yet.
     """
     warm_up = 15 * A_MINUTE  # longer than the look-ahead: what the put itself planned is over
-    start = _EVE + AN_HOUR - warm_up
+    start = EVE + AN_HOUR - warm_up
     figures = measure("* * * * *", jobs=jobs, start=start, warm_up=warm_up, measured=minutes * A_MINUTE)
     if not full_history:
         return figures
@@ -498,8 +222,8 @@ def surcharges(hours: int = 2) -> dict[str, tuple[float, float]]:
     """What a run costs more than a plain one, in write units: in the truths, and in views."""
     blackouts = [
         {
-            "from": (_EVE + n * AN_HOUR).isoformat(),
-            "to": (_EVE + n * AN_HOUR + AN_HOUR / 2).isoformat(),
+            "from": (EVE + n * AN_HOUR).isoformat(),
+            "to": (EVE + n * AN_HOUR + AN_HOUR / 2).isoformat(),
             "policy": "hold",
         }
         for n in range(1, hours + 2)
@@ -564,12 +288,6 @@ def _print_surcharges() -> None:
         print(f"  {name:32}{units:>+8.2f}{said:>12}{in_views:>+8.2f}")
 
 
-def _print_early() -> None:
-    """What it costs that a message comes up to a second before its fire and is put back."""
-    early, punctual = (sum(hourly(1, 2, tick_at=at).dollars().values()) for at in (TICK_AT, timedelta(seconds=2)))
-    print(f"\na message that comes early, per million: ${early - punctual:.2f} (in the figures above)")
-
-
 def _print_idle() -> None:
     writes, reads, requests = idle_month()
     polls = len(LANES) * POLLERS * LONG_POLLS_A_MINUTE * MONTH_MINUTES
@@ -600,7 +318,6 @@ def main() -> None:
         }
     )
     _print_surcharges()
-    _print_early()
     _print_idle()
     print(f"\nmeasured in {time.perf_counter() - begun:.0f} s")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.writes import BARS, PUBLISHED, For, hourly, idle_month, per_minute, surcharges
+from bench.rig import For
+from bench.writes import BARS, PUBLISHED, hourly, idle_month, per_minute, surcharges
 
 ONE_EACH = (For.PUT, For.CLAIM, For.COMPLETE)
 
