@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from datetime import UTC, datetime
+from os import urandom
 from random import SystemRandom
 
 
@@ -20,7 +20,7 @@ class SystemDice:
     _random = SystemRandom()
 
     def nonce(self) -> str:
-        return secrets.token_hex(8)
+        return urandom(8).hex()
 
     def chance(self) -> float:
         return self._random.random()

@@ -74,12 +74,13 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message in hand; `receipt` names this delivery of it."""
+    """A message in hand; `receipt` names this delivery of it, and `hold` is how long it was hidden from others then."""
 
     body: str
     receipt: str
     lane: Lane
     receives: int
+    hold: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ class SqsInbox:
                 message["ReceiptHandle"],
                 lane,
                 int(message["Attributes"]["ApproximateReceiveCount"]),
+                hold,
             )
             for message in self._receive(lane, most=most, hold=hold)
         ]

@@ -110,7 +110,7 @@ class Inbox:
         if not self._database.rows(_VISIBLE, (lane.value, now, 1)):
             return []  # without taking the writers' lock: idle consumers ask all the time
         rows = self._database.write(lambda connection: _take(connection, lane, now, most, span(hold)))
-        return [Delivery(body, f"{id_}.{receives + 1}", lane, receives + 1) for id_, body, receives in rows]
+        return [Delivery(body, f"{id_}.{receives + 1}", lane, receives + 1, hold) for id_, body, receives in rows]
 
     def keep(self, delivery: Delivery, hold: timedelta) -> None:
         self._database.run(

@@ -211,8 +211,10 @@ def _claim(case: _Case, job: Job, version: int) -> Call | Attempted:
     if claimed is None:
         return _lose(case)
     # From here the message is the lease's timer: it comes back when the lease ends.
-    with suppress(Unavailable):  # safe: where it comes back sooner, it meets the lease
-        world.inbox.keep(case.delivery, min(lease_of(world, job, case.run, now=case.now), _KEEP_MAX))
+    lease = min(lease_of(world, job, case.run, now=case.now), _KEEP_MAX)
+    if case.delivery.hold < lease:
+        with suppress(Unavailable):  # safe: where it comes back sooner, it meets the lease
+            world.inbox.keep(case.delivery, lease)
     if world.clock.now() - case.now > (world.pace.lease or world.pace.lease_grace):
         return Attempted(Fate.LEAVE, "overslept")  # it would outlive its lease, beside the next attempt
     return _call(claimed, job, timeout)
