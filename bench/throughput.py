@@ -35,7 +35,7 @@ JOBS = 10_000
 WORKERS = 32
 ROUNDS = 3
 WITHIN_S = 300.0
-LEAD = timedelta(seconds=4)
+LEAD = timedelta(seconds=7)
 """Between the start of a scheduler and the instant that everything is due: longer than our look-ahead."""
 LONG_BEFORE = timedelta(hours=1)
 

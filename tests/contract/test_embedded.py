@@ -196,5 +196,5 @@ def _call_everything(embedded: Stores) -> None:
 
 
 def test_the_pace_of_one_machine_is_short() -> None:
-    assert (PACE.lookahead, PACE.step, PACE.spread, PACE.margin) == (2 * SECOND, *[timedelta(0)] * 3)
+    assert (PACE.lookahead, PACE.step, PACE.spread, PACE.margin) == (5 * SECOND, *[timedelta(0)] * 3)
     assert (PACE.lease_grace, PACE.sweep_lease) == (30 * SECOND, 10 * SECOND)

@@ -19,7 +19,7 @@ from sweephand.embedded.views import Feed, Views
 __all__ = ["PACE", "Stores", "open_stores"]
 
 PACE: Final = ports.Pace(
-    lookahead=timedelta(seconds=2),
+    lookahead=timedelta(seconds=5),
     step=timedelta(0),
     spread=timedelta(0),
     margin=timedelta(0),
