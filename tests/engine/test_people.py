@@ -215,6 +215,24 @@ def test_a_delete_of_a_paused_job_that_fails_gives_nothing_up(town: Town) -> Non
     assert town.fates() == dict.fromkeys(("12:05", "12:10", "12:15", "12:20"), "fired")
 
 
+def test_what_a_pause_held_is_given_up_although_the_job_is_made_anew_before_its_deletion_is_carried_out(
+    town: Town,
+) -> None:
+    town.put()
+    town.advance(to=at("12:07"))
+    town.pause()
+    town.advance(to=at("12:22"))
+    with pytest.raises(Crash):
+        delete(dying_before(town.world, "runs.drop"), job(), actor="ann")
+    town.put()
+    town.advance(to=at("12:41"))
+    assert town.fates() == {
+        **dict.fromkeys(("12:10", "12:15", "12:20"), "skipped"),
+        **dict.fromkeys(("12:05", "12:25", "12:30", "12:35", "12:40"), "fired"),
+    }
+    assert all(run.is_terminal for run in town.runs() if run.fire_at <= at("12:40"))
+
+
 def test_a_fire_whose_jitter_reaches_into_a_pause_waits_for_the_resume(town: Town) -> None:
     town.put(schedule={"cron": EVERY_5, "jitter": "4m"})
     jittered = next(run for run in town.runs() if run.start_at > run.fire_at + timedelta(seconds=5))

@@ -14,7 +14,10 @@ from sweephand.messages import encode
 from sweephand.ports import Letter
 from tests.simulation.clockwork import A_SECOND, Actor, Clockwork, Crash
 
-READS = frozenset({"head", "heads", "heads_of", "get", "read", "count", "of_job", "dropped", "pages", "version"})
+READS = frozenset(
+    {"head", "heads", "heads_of", "get", "read", "count", "of_job", "dropped", "pages", "version"}
+    | {"listed", "deeds", "open"}
+)
 
 
 @dataclass
@@ -114,9 +117,16 @@ class FaultyPort:
         delay = A_SECOND * work.rng.uniform(1, 90)
         work.tell(self._actor, f"{what} will take effect in {delay.total_seconds():.0f} s, caller gives up")
 
+        actor, life = self._actor, self._actor.lives
+
         def arrive() -> None:
-            with suppress(Unavailable):  # nobody is there to hear it
-                real(*args, **kwargs)
+            # Written by who asked for it, who may be dead, and its successor at work.
+            present, actor.lives = actor.lives, life
+            try:
+                with suppress(Unavailable):  # nobody is there to hear it
+                    real(*args, **kwargs)
+            finally:
+                actor.lives = present
 
         work.at(work.now + delay, arrive)
 

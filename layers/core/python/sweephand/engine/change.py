@@ -51,13 +51,18 @@ def switch(world: World, key: JobKey, work_out: Callable[[Head | None, datetime]
 
 
 def _carried_out(world: World, head: Head | None, worked_out: Switch, at: datetime, now: datetime) -> bool:
-    if head is not None and worked_out.settles and head.status is not JobStatus.DELETED:
+    if head is not None and worked_out.settles and _owes_something(head):
         settle(world, head, at=at, now=now)
     entries = due_entries(world, [worked_out.after], now)
     entry = entries[0] if entries else None
     if world.clock.now() - now > _STALE:
         return False  # the change would reach back over fires that have started meanwhile
     return insist(lambda: world.jobs.change(head, worked_out.after, worked_out.change, worked_out.version, entry))
+
+
+def _owes_something(head: Head) -> bool:
+    """A deleted job owes nothing but what its last pause held, until that is given up."""
+    return head.status is not JobStatus.DELETED or head.catchup_upto is not None
 
 
 def _whole_ms(instant: datetime) -> datetime:
