@@ -16,6 +16,7 @@ from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.domain.run import Run, RunState, Trigger
 from sweephand.domain.status import StatusRow
+from sweephand.domain.trail import Deed
 
 NOW: Final = datetime(2026, 11, 15, 6, 0, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)
@@ -78,6 +79,12 @@ def change_of(head: Head, event: JobEvent = JobEvent.PUT, *, at: datetime | None
     return Change(head.key, at or head.changed_at, event, head.version, "ada", **fields)
 
 
+def deed_at(at: datetime = NOW, deed_id: str = "deed", namespace: str = DEFAULT, **fields: Any) -> Deed:
+    """A row of the audit log, about a pool."""
+    new: dict[str, Any] = {"actor": "ada", "action": "pool.put", "subject": "pools/db", "after": {"slots": 3}}
+    return Deed(Namespace(namespace), at, deed_id, **(new | fields))
+
+
 def status_row(run: Run, rev: int = 1) -> StatusRow:
     """The row of a queued run at a revision."""
     queued = run.parked(Reason(ReasonCode.POOL, "full"), now=NOW, nonce="n", wake_at=None)
@@ -102,6 +109,27 @@ jsons: Final = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
+STRANGE: Final = (
+    "",
+    "#",
+    "a#b",
+    "a/b",
+    "a|b",
+    "a",
+    "a$",
+    "a b",
+    "ä",
+    "名前",
+    "🕰",
+    "~",
+    "!",
+    "A",
+    "a\x01",
+    "'--",
+    "%_?*",
+)
+"""Texts that mean something to a store, and some that would if they were not escaped."""
+
 counts: Final = st.integers(0, 2**31)
 reasons: Final = st.builds(Reason, st.sampled_from(ReasonCode), texts)
 failures: Final = st.builds(Failure, texts, texts, st.sampled_from(FailureClass))
@@ -136,6 +164,19 @@ movements: Final = st.fixed_dictionaries(
         "output": jsons,
         "failure": st.none() | failures,
     }
+)
+
+deeds: Final = st.builds(
+    Deed,
+    namespace=st.just(DEFAULT),
+    at=instants,
+    id=texts,
+    actor=texts,
+    action=texts,
+    subject=texts,
+    before=st.none() | st.dictionaries(texts, jsons, max_size=3),
+    after=st.none() | st.dictionaries(texts, jsons, max_size=3),
+    note=texts,
 )
 
 

@@ -1,4 +1,4 @@
-"""What only the AWS adapter has: lost answers, throttling, half-taken batches, and items that are paid for by size."""
+"""What only the AWS adapter has: lost answers, throttling, half-taken batches."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ from typing import Any, Final
 
 import pytest
 
-from bench.meter import Meter, size_of
-from sweephand.aws import KEEP_RUNS
-from sweephand.aws.items import head_item, run_item
-from sweephand.domain.ids import RunKey
-from sweephand.domain.job import CatchupPolicy, Head, JobEvent, JobVersion
+from sweephand.domain.job import Head, JobEvent, JobVersion
 from sweephand.domain.ledger import Dropped
 from sweephand.domain.reasons import Reason, ReasonCode
-from sweephand.domain.retry import Failure
-from sweephand.domain.run import Run
 from sweephand.domain.slots import Slot
+from sweephand.domain.trail import Deed
 from sweephand.errors import Defect, Unavailable
 from sweephand.messages import AttemptRun
-from sweephand.ports import DueEntry, DueKind, Lane, Letter
+from sweephand.ports import DueEntry, DueKind, Lane, Letter, Offer, Reply
 from tests.contract.samples import (
     DEFAULT,
     HOUR,
@@ -33,6 +28,7 @@ from tests.contract.samples import (
     SECOND,
     change_of,
     claimed,
+    deed_at,
     head_of,
     key_of,
     run_at,
@@ -48,6 +44,8 @@ RUN: Final = run_at()
 HEAD: Final = head_of()
 ENTRY: Final = DueEntry(NOW + HOUR, DueKind.JOB, str(JOB), 0)
 SLOT: Final = Slot("job/default/report")
+REPLY: Final = Reply("asked", "me", NOW + MINUTE)
+OFFER: Final = Offer(NOW, RUN.key)
 
 
 @dataclass
@@ -74,82 +72,6 @@ def weather() -> Weather:
 def stores(clock: VirtualClock, weather: Weather) -> Iterator[Stores]:
     with moto_world(clock, faults=weather) as found:
         yield found
-
-
-# What is paid for by size.
-
-
-def _life_of(run: Run) -> Iterator[Run]:
-    """A run in every state, with owners and reasons as long as they get."""
-    owner = "sweephand-attempt/2026/11/15/[$LATEST]0123456789abcdef0123456789abcdef"
-    nonce, reason = "0123456789abcdef", Reason(ReasonCode.TIMEOUT, "took longer than its 3600 seconds")
-    yield run
-    yield run.parked(reason, now=NOW, nonce=nonce, wake_at=NOW)
-    yield (running := run.claimed(now=NOW, nonce=nonce, owner=owner, lease=HOUR, version=12))
-    yield running.beaten(now=NOW, nonce=nonce, lease=HOUR, progress=50)
-    yield running.succeeded(now=NOW, nonce=nonce, output=None)
-    yield running.retried(
-        Failure("TimeoutError", "took longer than its 3600 seconds"), reason, now=NOW, nonce=nonce, wake_at=NOW
-    )
-    yield running.failed(Failure("TimeoutError", "took longer than its 3600 seconds"), reason, now=NOW, nonce=nonce)
-    yield run.skipped(reason, now=NOW, nonce=nonce)
-
-
-def test_a_run_stays_far_below_the_kilobyte_that_a_write_unit_buys() -> None:
-    odd = NOW.replace(microsecond=123_457)
-    planned = run_at(job=TYPICAL, nonce="0123456789abcdef", created_at=odd, changed_at=odd)
-    sizes = {run.state: size_of(run_item(run, keep=KEEP_RUNS)) for run in _life_of(planned)}
-    assert max(sizes.values()) <= HOT_ITEM_BYTES_MAX, sizes
-    assert sizes[planned.state] <= 200, sizes
-
-
-def test_a_head_stays_far_below_the_kilobyte_that_a_write_unit_buys() -> None:
-    odd = NOW.replace(microsecond=123_457)
-    head = head_of(
-        TYPICAL,
-        version=12,
-        created_at=odd,
-        in_force_since=odd,
-        changed_at=odd,
-        planned_upto=odd,
-        plan_at=odd,
-        paused_since=odd,
-        catchup=CatchupPolicy.LATEST,
-        catchup_upto=odd,
-        rev=100_000,
-        nonce="0123456789abcdef",
-    )
-    assert size_of(head_item(head)) <= HOT_ITEM_BYTES_MAX
-
-
-def test_a_run_of_an_hourly_job_costs_five_write_units(clock: VirtualClock) -> None:
-    meter = Meter()
-    with moto_world(clock, meter=meter) as stores:
-        assert stores.jobs.change(None, HEAD, change_of(HEAD), version_of(), ENTRY)
-        meter.clear()
-        assert stores.runs.create([RUN]) == [True]
-        stores.due.arm([ENTRY])
-        assert stores.jobs.advance([(HEAD, _advanced(HEAD, "next"))]) == [True]
-        assert stores.runs.move(RUN, claimed(RUN))
-        assert stores.runs.move(claimed(RUN), claimed(RUN).succeeded(now=NOW, nonce="done", output={"rows": 3}))
-        assert meter.write_units == 5, meter.writes
-        assert meter.read_units == 0
-
-
-def test_the_meter_counts_by_the_rules_of_dynamodb(clock: VirtualClock) -> None:
-    meter = Meter()
-    with moto_world(clock, meter=meter) as stores:
-        assert stores.runs.create([RUN, RUN]) == [True, True]  # the second lost against itself, and is paid for
-        assert meter.writes == {"test-runs": 2}
-        assert stores.runs.create([run_at(NOW + HOUR, params={"text": "x" * 3_000})]) == [True]
-        assert meter.writes == {"test-runs": 2 + 4}  # 3.1 KB or so
-        stores.runs.of_job(JOB, limit=10)
-        stores.runs.get(RunKey(JOB, run_at(NOW - HOUR).key.run_id))
-        assert meter.reads == {"test-runs": 1 + 1}  # together below 4 KB, and an absent item is not free either
-        meter.clear()
-        assert stores.jobs.change(None, HEAD, change_of(HEAD), None, ENTRY)
-        # Head, name, timeline and audit row, twice each in the transaction; two registers; the hint.
-        assert meter.writes == {"test-jobs": 2 * 4 + 2, "test-due": 2}
 
 
 # Answers that are lost.
@@ -266,6 +188,65 @@ def test_what_was_remembered_although_the_answer_was_lost_stays_the_first(stores
     assert stores.runs.remember(DEFAULT, "key", "second", until=NOW + HOUR) == "first"
 
 
+def test_a_put_whose_answer_was_lost_is_found_as_it_was_written_with_its_deed(stores: Stores, weather: Weather) -> None:
+    def put() -> bool:
+        return stores.shared.put(DEFAULT, "pool", "p", {"slots": 1}, expected=0, deed=deed_at())
+
+    weather.only, weather.coming = "TransactWriteItems", [timed_out()]
+    with pytest.raises(Unavailable):
+        put()
+    assert put() is False
+    assert stores.shared.get(DEFAULT, "pool", "p") == (1, {"slots": 1})
+    assert stores.trail.deeds(DEFAULT, limit=5) == [deed_at()]
+
+
+@pytest.mark.parametrize(("deed", "operation"), [(None, "DeleteItem"), (deed_at(), "TransactWriteItems")])
+def test_a_delete_whose_answer_was_lost_is_done(
+    stores: Stores, weather: Weather, deed: Deed | None, operation: str
+) -> None:
+    assert stores.shared.put(DEFAULT, "pool", "p", {}, expected=0)
+    weather.only, weather.coming = operation, [timed_out()]
+    with pytest.raises(Unavailable):
+        stores.shared.delete(DEFAULT, "pool", "p", expected=1, deed=deed)
+    assert stores.shared.delete(DEFAULT, "pool", "p", expected=1, deed=deed) is True
+    assert stores.trail.deeds(DEFAULT, limit=5) == ([] if deed is None else [deed])
+
+
+@pytest.mark.parametrize("codes", [["TransactionConflict", "None"], ["None", "TransactionConflict"]])
+def test_a_document_whose_transaction_met_another_is_not_written(
+    stores: Stores, weather: Weather, codes: list[str]
+) -> None:
+    weather.only, weather.coming = "TransactWriteItems", [cancelled(*codes)]
+    with pytest.raises(Unavailable):
+        stores.shared.put(DEFAULT, "pool", "p", {}, expected=0, deed=deed_at())
+    assert stores.shared.get(DEFAULT, "pool", "p") is None
+    assert stores.shared.put(DEFAULT, "pool", "p", {}, expected=0, deed=deed_at())
+
+
+def test_a_deed_whose_month_could_not_be_registered_is_registered_with_the_next(
+    stores: Stores, weather: Weather
+) -> None:
+    weather.only, weather.coming = "PutItem", [throttled("PutItem")]
+    with pytest.raises(Unavailable):
+        stores.trail.append(deed_at())
+    stores.trail.append(deed_at())
+    assert stores.trail.deeds(DEFAULT, limit=5) == [deed_at()]
+
+
+def test_a_reservation_whose_answer_was_lost_is_still_its_holders(stores: Stores, weather: Weather) -> None:
+    rival = replace(REPLY, holder="you")
+    weather.coming = [timed_out()]
+    with pytest.raises(Unavailable):
+        stores.replies.reserve(DEFAULT, "k", REPLY, now=NOW, until=NOW + HOUR)
+    assert stores.replies.reserve(DEFAULT, "k", rival, now=NOW, until=NOW + HOUR) == REPLY
+    assert stores.replies.reserve(DEFAULT, "k", REPLY, now=NOW, until=NOW + HOUR) == REPLY
+    weather.coming = [timed_out()]
+    with pytest.raises(Unavailable):
+        stores.replies.settle(DEFAULT, "k", replace(REPLY, answer="done"), until=NOW + HOUR)
+    stores.replies.release(DEFAULT, "k", REPLY)
+    assert stores.replies.reserve(DEFAULT, "k", rival, now=NOW, until=NOW + HOUR).answer == "done"
+
+
 # Every call of every port, in bad weather.
 
 
@@ -282,7 +263,7 @@ CALLS: Final[Mapping[str, Callable[[Stores], object]]] = {
     "version": lambda stores: stores.jobs.version(JOB, 1),
     "versions": lambda stores: stores.jobs.versions(JOB, limit=5),
     "timeline": lambda stores: stores.jobs.timeline(JOB, since=NOW),
-    "audit": lambda stores: stores.jobs.audit(DEFAULT, limit=5),
+    "count of jobs": lambda stores: stores.jobs.count(DEFAULT),
     "get": lambda stores: stores.runs.get(RUN.key),
     "of_job": lambda stores: stores.runs.of_job(JOB, limit=5),
     "drop": lambda stores: stores.runs.drop(JOB, Dropped(NOW, NOW, 1, Reason(ReasonCode.CATCHUP))),
@@ -296,7 +277,19 @@ CALLS: Final[Mapping[str, Callable[[Stores], object]]] = {
     "take": lambda stores: stores.shards.take(0, owner="me", now=NOW, until=NOW + MINUTE),
     "slot": lambda stores: stores.slots.get(SLOT.name),
     "shared": lambda stores: stores.shared.get(DEFAULT, "pool", "p"),
+    "listed": lambda stores: stores.shared.listed(DEFAULT, "pool", limit=5),
     "share": lambda stores: stores.shared.put(DEFAULT, "pool", "p", {"slots": 1}, expected=0),
+    "share with a deed": lambda stores: stores.shared.put(DEFAULT, "pool", "q", {}, expected=0, deed=deed_at()),
+    "delete": lambda stores: stores.shared.delete(DEFAULT, "pool", "p", expected=1),
+    "delete with a deed": lambda stores: stores.shared.delete(DEFAULT, "pool", "p", expected=1, deed=deed_at()),
+    "append to the trail": lambda stores: stores.trail.append(deed_at()),
+    "deeds": lambda stores: stores.trail.deeds(DEFAULT, limit=5),
+    "reserve": lambda stores: stores.replies.reserve(DEFAULT, "k", REPLY, now=NOW, until=NOW + HOUR),
+    "settle": lambda stores: stores.replies.settle(DEFAULT, "k", REPLY, until=NOW + HOUR),
+    "give up": lambda stores: stores.replies.release(DEFAULT, "k", REPLY),
+    "offer": lambda stores: stores.offers.offer("gpu", OFFER),
+    "open": lambda stores: stores.offers.open(DEFAULT, "gpu", limit=5),
+    "withdraw": lambda stores: stores.offers.withdraw("gpu", [OFFER]),
     "send": lambda stores: stores.queue.send([Letter(AttemptRun(RUN.key))]),
     "receive": lambda stores: stores.inbox.receive(Lane.NORMAL, most=1, hold=MINUTE),
     "dead": lambda stores: stores.inbox.dead(most=1),
@@ -358,7 +351,7 @@ def test_a_change_that_loses_leaves_no_trace(stores: Stores) -> None:
     assert stores.jobs.advance([(HEAD, _advanced(HEAD, "sweep"))]) == [True]
     assert _changes(stores, "late") is False
     assert [change.event for change in stores.jobs.timeline(JOB)] == [JobEvent.PUT]
-    assert [change.event for change in stores.jobs.audit(DEFAULT, limit=9)] == [JobEvent.PUT]
+    assert [deed.action for deed in stores.trail.deeds(DEFAULT, limit=9)] == ["job.put"]
 
 
 # Batches.
@@ -442,9 +435,3 @@ def test_threads_that_create_the_same_runs_share_them_out(clock: VirtualClock) -
     with moto_world(clock, abreast=8) as stores, ThreadPoolExecutor(3) as sweepers:
         answers = list(sweepers.map(lambda name: stores.runs.create([replace(run, nonce=name) for run in runs]), "abc"))
     assert [sum(of_run) for of_run in zip(*answers, strict=True)] == [1] * len(runs)
-
-
-def test_an_ended_run_is_given_its_end_and_an_open_one_is_not() -> None:
-    assert "x" not in run_item(claimed(RUN), keep=KEEP_RUNS)
-    ended = claimed(RUN).succeeded(now=NOW, nonce="done", output=None)
-    assert int(run_item(ended, keep=KEEP_RUNS)["x"]["N"]) == int((NOW + KEEP_RUNS).timestamp()) + 1

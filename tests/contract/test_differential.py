@@ -6,26 +6,24 @@ with stay on AWS until they expire; messages have no order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import invariant, rule
 
 from sweephand.domain.ids import JobKey, Namespace, RunId, RunKey, run_id_of_fire
-from sweephand.domain.job import CatchupPolicy, Head, JobEvent, JobVersion
+from sweephand.domain.job import CatchupPolicy, Head, JobEvent, JobStatus, JobVersion
 from sweephand.domain.ledger import Dropped, FireStatus, LedgerPage
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run
 from sweephand.domain.slots import Slot
 from sweephand.domain.status import listed
-from sweephand.embedded import open_stores
 from sweephand.messages import AttemptRun
 from sweephand.ports import Delivery, DueEntry, DueKind, Lane, Letter, ShardLease
+from tests.contract.both import BothEngines
 from tests.contract.samples import (
     DEFAULT,
     HOUR,
@@ -34,16 +32,13 @@ from tests.contract.samples import (
     SECOND,
     TICK,
     change_of,
+    deed_at,
     head_of,
     key_of,
     moved,
     run_at,
     version_of,
 )
-from tests.contract.world import Stores, VirtualClock
-from tests.moto_world import moto_world
-
-T = TypeVar("T")
 
 KEYS: Final = (key_of("a"), key_of("a.b"), key_of("a-b"), key_of("a", "other"))
 FIRES: Final = tuple(NOW + n * MINUTE for n in range(4))
@@ -58,48 +53,29 @@ moments: Final = st.builds(
     lambda minutes, tick: NOW + minutes * MINUTE + tick * TICK, st.integers(-5, 30), st.integers(-1, 1)
 )
 ids: Final = st.none() | st.builds(run_id_of_fire, fires)
+_STATUS: Final = {
+    JobEvent.PUT: JobStatus.ACTIVE,
+    JobEvent.PAUSED: JobStatus.PAUSED,
+    JobEvent.RESUMED: JobStatus.ACTIVE,
+    JobEvent.DELETED: JobStatus.DELETED,
+}
 freshness: Final = st.integers(0, 1)
 """How many revisions behind: 0 is what is there, 1 is stale."""
 
 
-class Engines(RuleBasedStateMachine):
+class Engines(BothEngines):
     """Whatever happens, both say the same."""
 
-    @initialize()
-    def open(self) -> None:
-        self.resources = ExitStack()
-        self.clock = VirtualClock()
-        sqlite = open_stores(None, clock=self.clock)
-        self.resources.callback(sqlite.close)
-        self.sqlite: Stores = sqlite
-        self.moto: Stores = self.resources.enter_context(moto_world(self.clock))
+    def begin(self) -> None:
         self.heads: dict[JobKey, list[Head]] = {}
         self.runs: dict[RunKey, list[Run]] = {}
         self.slots: dict[str, list[Slot]] = {}
         self.leases: list[tuple[ShardLease, ShardLease]] = []
         self.in_hand: list[tuple[Delivery, Delivery]] = []
         self.dealt_with: set[DueEntry] = set()
-        self.numbers = iter(range(1, 1_000_000))
-
-    def teardown(self) -> None:
-        if hasattr(self, "resources"):
-            try:
-                self._compare_everything()
-            finally:
-                self.resources.close()
-
-    def both(self, ask: Callable[[Stores], T]) -> T:
-        """The answer that both gave."""
-        ours, theirs = ask(self.sqlite), ask(self.moto)
-        assert ours == theirs, f"\nSQLite: {ours}\nAWS:    {theirs}"
-        return ours
 
     def _nonce(self) -> str:
         return f"n{next(self.numbers)}"
-
-    @rule(by=st.sampled_from((SECOND, 59 * SECOND, 5 * MINUTE)))
-    def time_passes(self, by: timedelta) -> None:
-        self.clock.advance(by)
 
     # Jobs.
 
@@ -122,6 +98,7 @@ class Engines(RuleBasedStateMachine):
         after = replace(
             before,
             version=number,
+            status=_STATUS[event],
             changed_at=at,
             paused_since=at if event is JobEvent.PAUSED else None,
             catchup=CatchupPolicy.ALL if event is JobEvent.RESUMED else None,
@@ -146,11 +123,13 @@ class Engines(RuleBasedStateMachine):
     def read_jobs(self, key: JobKey, since: int | None, before: int | None, limit: int) -> None:
         at = None if since is None else NOW + since * 40 * MINUTE * 24
         self.both(lambda stores: stores.jobs.timeline(key, since=at))
-        self.both(lambda stores: stores.jobs.audit(key.namespace, before=at, limit=limit))
+        mark = None if at is None else deed_at(at, "job-a.")
+        self.both(lambda stores: stores.trail.deeds(key.namespace, before=mark, limit=limit))
         self.both(lambda stores: stores.jobs.versions(key, before=before, limit=limit))
         self.both(lambda stores: stores.jobs.version(key, before or 1))
         self.both(lambda stores: stores.jobs.heads(key.namespace, after=key.name, limit=limit))
         self.both(lambda stores: stores.jobs.heads(key.namespace, limit=limit))
+        self.both(lambda stores: stores.jobs.count(key.namespace))
         self.both(lambda stores: sorted(stores.jobs.heads_of(sorted({key, KEYS[0]})), key=lambda head: head.key))
 
     # Runs.
@@ -269,7 +248,7 @@ class Engines(RuleBasedStateMachine):
         self.both(lambda stores: stores.shards.grow(10))
         self.both(lambda stores: stores.shards.count())
 
-    # Slots and documents.
+    # Slots.
 
     @rule(name=st.sampled_from(("job/default/a", "pool/default/p")), job=keys, stale=freshness, back=st.booleans())
     def swap(self, name: str, job: JobKey, stale: int, back: bool) -> None:
@@ -281,17 +260,6 @@ class Engines(RuleBasedStateMachine):
         if self.both(lambda stores: stores.slots.swap(before, after)):
             known.append(after)
         self.both(lambda stores: stores.slots.get(name))
-
-    @rule(
-        namespace=namespaces,
-        kind=st.sampled_from(("pool", "calendar")),
-        n=st.integers(0, 9),
-        expected=st.integers(0, 3),
-    )
-    def share(self, namespace: Namespace, kind: str, n: int, expected: int) -> None:
-        document = {"slots": n, "days": [1, None, "x"], "ratio": n / 7}
-        self.both(lambda stores: stores.shared.put(namespace, kind, "one", document, expected=expected))
-        self.both(lambda stores: stores.shared.get(namespace, kind, "one"))
 
     # Messages.
 
@@ -360,7 +328,7 @@ class Engines(RuleBasedStateMachine):
     def _stored(self, key: RunKey) -> Run | None:
         return self.both(lambda stores: stores.runs.get(key))
 
-    def _compare_everything(self) -> None:
+    def compare_everything(self) -> None:
         for key in KEYS:
             self._compare_job(key)
         assert self.both(lambda stores: stores.jobs.namespaces()) == sorted({key.namespace for key in self.heads})
@@ -379,8 +347,10 @@ class Engines(RuleBasedStateMachine):
         self.both(lambda stores: stores.runs.pages(key, since=NOW - 99 * HOUR, until=NOW + 99 * HOUR))
 
     def _compare_namespace(self, namespace: Namespace) -> None:
-        self.both(lambda stores: stores.jobs.heads(namespace, limit=100))
-        self.both(lambda stores: stores.jobs.audit(namespace, limit=100))
+        heads = self.both(lambda stores: stores.jobs.heads(namespace, limit=100))
+        present = sum(head.status is not JobStatus.DELETED for head in heads)
+        assert self.both(lambda stores: stores.jobs.count(namespace)) == present
+        self.both(lambda stores: stores.trail.deeds(namespace, limit=100))
         self.both(lambda stores: stores.views.rows(namespace, since=NOW - 9 * HOUR, until=NOW + 9 * HOUR))
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from sweephand.domain.run import Run
 from sweephand.embedded import PACE, Stores, open_stores
 from sweephand.messages import AttemptRun, decode
-from sweephand.ports import DueEntry, DueKind, Lane, Letter
+from sweephand.ports import DueEntry, DueKind, Lane, Letter, Offer, Reply
 from tests.contract.samples import (
     DEFAULT,
     HOUR,
@@ -18,6 +18,7 @@ from tests.contract.samples import (
     TICK,
     change_of,
     claimed,
+    deed_at,
     head_of,
     run_at,
     status_row,
@@ -165,7 +166,10 @@ def _call_everything(embedded: Stores) -> None:
     embedded.jobs.version(JOB, 1)
     embedded.jobs.timeline(JOB)
     embedded.jobs.timeline(JOB, since=NOW)
-    embedded.jobs.audit(DEFAULT, before=NOW, limit=10)
+    embedded.jobs.count(DEFAULT)
+    embedded.trail.append(deed_at())
+    embedded.trail.deeds(DEFAULT, limit=10)
+    embedded.trail.deeds(DEFAULT, before=deed_at(), limit=10)
     embedded.runs.create([run, run])
     embedded.runs.move(run, claimed(run))
     for newest_first in (True, False):
@@ -183,6 +187,16 @@ def _call_everything(embedded: Stores) -> None:
     embedded.slots.get("s")
     embedded.shared.get(DEFAULT, "k", "n")
     embedded.shared.put(DEFAULT, "k", "n", {}, expected=3)
+    embedded.shared.listed(DEFAULT, "k", after="m", limit=10)
+    embedded.shared.delete(DEFAULT, "k", "n", expected=3)
+    reply = Reply("asked", "me", NOW)
+    embedded.replies.reserve(DEFAULT, "k", reply, now=NOW, until=NOW)
+    embedded.replies.settle(DEFAULT, "k", reply, until=NOW)
+    embedded.replies.release(DEFAULT, "k", reply)
+    offer = Offer(NOW, run.key)
+    embedded.offers.offer("gpu", offer)
+    embedded.offers.open(DEFAULT, "gpu", limit=10)
+    embedded.offers.withdraw("gpu", [offer])
     embedded.queue.send([Letter(AttemptRun(run.key))])
     embedded.await_work(timedelta(0))
     embedded.await_work(timedelta(0))

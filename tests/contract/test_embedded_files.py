@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from sweephand.clock import SystemClock
+from sweephand.domain.ids import Namespace
+from sweephand.domain.trail import deed_of
 from sweephand.embedded import Stores, open_stores
 from sweephand.embedded.database import Database
+from sweephand.embedded.encoding import micros
 from sweephand.embedded.schema import MIGRATIONS
 from sweephand.errors import InvalidInput, Unavailable
 from sweephand.messages import AttemptRun
-from sweephand.ports import DueEntry, DueKind, Lane, Letter
+from sweephand.ports import DueEntry, DueKind, Lane, Letter, Offer, Reply
 from tests.contract.embedded import insert, names
 from tests.contract.samples import (
     DEFAULT,
@@ -23,6 +26,7 @@ from tests.contract.samples import (
     NOW,
     SECOND,
     change_of,
+    deed_at,
     head_of,
     run_at,
     version_of,
@@ -42,6 +46,35 @@ def test_an_old_file_is_upgraded_and_keeps_its_rows(tmp_path: Path) -> None:
         assert new.rows("SELECT name, colour FROM slots") == [("kept", "blue")]
         assert new.rows("PRAGMA user_version") == [(len(newer),)]
         new.close()
+
+
+def test_a_file_from_before_the_audit_log_keeps_the_history_of_its_jobs(tmp_path: Path, clock: VirtualClock) -> None:
+    path = tmp_path / "sweephand.db"
+    old = Database(path, migrations=MIGRATIONS[:1])
+    old.run_each(
+        "INSERT INTO changes (namespace, name, at, event, version, actor, catchup, note) VALUES (?,?,?,?,?,?,?,?)",
+        [
+            ("default", "report", micros(NOW), "put", 1, "ada", None, 'naïve, "日本語"'),
+            ("default", "report", micros(NOW + SECOND), "paused", 1, "bob", None, ""),
+            ("default", "report", micros(NOW + MINUTE), "resumed", 1, "bob", "latest", ""),
+            ("other", "report", micros(NOW + HOUR), "deleted", 7, "ada", None, "done"),
+        ],
+    )
+    old.close()
+
+    stores = open_stores(path, clock=clock)
+    what = {"deed_id": "job-report", "subject": "jobs/report"}
+    one = {"version": 1}
+    assert stores.trail.deeds(DEFAULT, limit=10) == [
+        deed_at(NOW + MINUTE, **what, action="job.resume", actor="bob", after=one | {"catchup": "latest"}),
+        deed_at(NOW + SECOND, **what, action="job.pause", actor="bob", after=one),
+        deed_at(NOW, **what, action="job.put", actor="ada", after=one, note='naïve, "日本語"'),
+    ]
+    assert stores.trail.deeds(Namespace("other"), limit=10) == [
+        deed_at(NOW + HOUR, **what, namespace="other", action="job.delete", after={"version": 7}, note="done")
+    ]
+    assert [change.event for change in stores.jobs.timeline(JOB)] == ["put", "paused", "resumed"]
+    stores.close()
 
 
 def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -93,6 +126,8 @@ def test_everything_is_there_after_reopening(tmp_path: Path, clock: VirtualClock
     stores.runs.create([run])
     stores.queue.send([Letter(AttemptRun(run.key))])
     stores.shards.grow(9)
+    stores.offers.offer("gpu", Offer(NOW, run.key))
+    stores.replies.reserve(DEFAULT, "k", Reply("asked", "me", NOW), now=NOW, until=NOW + HOUR)
     stores.close()
 
     again = open_stores(path, clock=clock)
@@ -101,6 +136,9 @@ def test_everything_is_there_after_reopening(tmp_path: Path, clock: VirtualClock
     assert again.runs.get(run.key) == run
     assert len(again.inbox.receive(Lane.NORMAL, most=9, hold=MINUTE)) == 1
     assert again.shards.count() == 9
+    assert again.trail.deeds(DEFAULT, limit=9) == [deed_of(change_of(head), None, head)]
+    assert again.offers.open(DEFAULT, "gpu", limit=9) == [Offer(NOW, run.key)]
+    assert again.replies.reserve(DEFAULT, "k", Reply("a", "b", NOW), now=NOW, until=NOW).holder == "me"
     again.close()
 
 
@@ -119,6 +157,15 @@ def test_forgotten_keys_are_removed(embedded: Stores, clock: VirtualClock) -> No
     for n in range(5):
         embedded.runs.remember(DEFAULT, f"new{n}", "v", until=NOW + HOUR)
     assert embedded.database.rows("SELECT count(*) FROM remembered") == [(5,)]
+
+
+def test_forgotten_replies_are_removed(embedded: Stores) -> None:
+    reply = Reply("asked", "me", NOW)
+    for n in range(30):
+        embedded.replies.reserve(DEFAULT, f"k{n}", reply, now=NOW, until=NOW + SECOND)
+    for n in range(5):
+        embedded.replies.reserve(DEFAULT, f"new{n}", reply, now=NOW + MINUTE, until=NOW + HOUR)
+    assert embedded.database.rows("SELECT count(*) FROM replies") == [(5,)]
 
 
 def test_a_file_is_synced_at_every_commit(database: Database) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from sweephand.domain.ids import JobName, Namespace
 from sweephand.domain.job import CatchupPolicy, Head, JobEvent, JobStatus, JobVersion
+from sweephand.domain.trail import deed_of
 from sweephand.ports import DueEntry, DueKind
 from tests.contract.samples import (
     DEFAULT,
@@ -43,7 +44,8 @@ def test_nothing_is_known_of_a_job_that_was_never_put(stores: Stores) -> None:
     assert stores.jobs.version(JOB, 1) is None
     assert stores.jobs.versions(JOB, limit=10) == []
     assert stores.jobs.timeline(JOB) == []
-    assert stores.jobs.audit(DEFAULT, limit=10) == []
+    assert stores.jobs.count(DEFAULT) == 0
+    assert stores.trail.deeds(DEFAULT, limit=10) == []
 
 
 def test_every_field_of_a_head_comes_back(stores: Stores, examples: settings) -> None:
@@ -70,7 +72,7 @@ def test_a_change_writes_head_version_timeline_audit_and_due_entry_together(stor
     assert stores.jobs.head(JOB) == head
     assert stores.jobs.version(JOB, 1) == version
     assert stores.jobs.timeline(JOB) == [change]
-    assert stores.jobs.audit(DEFAULT, limit=10) == [change]
+    assert stores.trail.deeds(DEFAULT, limit=10) == [deed_of(change, None, head)]
     assert stores.due.read(3, after=None, upto=NOW + HOUR, limit=10) == [entry]
 
 
@@ -85,7 +87,7 @@ def test_a_change_that_loses_writes_nothing(stores: Stores) -> None:
     assert not lost
     assert stores.jobs.head(JOB) == advanced(first, "sweep")
     assert stores.jobs.timeline(JOB) == [change_of(first)]
-    assert stores.jobs.audit(DEFAULT, limit=10) == [change_of(first)]
+    assert stores.trail.deeds(DEFAULT, limit=10) == [deed_of(change_of(first), None, first)]
     assert stores.jobs.version(JOB, 2) is None
     assert stores.due.read(3, after=None, upto=NOW, limit=10) == []
 
@@ -117,6 +119,10 @@ def test_a_repeated_change_is_recognised_by_its_nonce_and_leaves_one_row(stores:
     assert stores.jobs.change(head, paused, change, None, None)
 
     assert stores.jobs.timeline(JOB) == [change_of(head), change]
+    assert stores.trail.deeds(DEFAULT, limit=10) == [
+        deed_of(change, head, paused),
+        deed_of(change_of(head), None, head),
+    ]
     assert stores.jobs.versions(JOB, limit=10) == [version]
 
 
@@ -236,16 +242,55 @@ def test_the_timeline_begins_with_the_change_that_was_in_force(stores: Stores) -
     assert stores.jobs.timeline(JOB, since=NOW + HOUR) == changes[3:]
 
 
-def test_the_audit_log_is_a_namespaces_changes_newest_first(stores: Stores) -> None:
-    changes = []
+def test_the_audit_log_has_every_change_of_every_job_of_a_namespace(stores: Stores) -> None:
+    deeds = []
     for n, name in enumerate(["b", "a", "c"]):
-        head = head_of(key_of(name), changed_at=NOW + n * SECOND)
-        put(stores, head)
-        changes.append(change_of(head))
+        head = put(stores, head_of(key_of(name), changed_at=NOW + n * SECOND))
+        deeds.append(deed_of(change_of(head), None, head))
     put(stores, head_of(key_of("a", "other")))
+    assert stores.trail.deeds(DEFAULT, limit=10) == deeds[::-1]
 
-    assert stores.jobs.audit(DEFAULT, limit=10) == changes[::-1]
-    assert stores.jobs.audit(DEFAULT, limit=2) == [changes[2], changes[1]]
-    assert stores.jobs.audit(DEFAULT, before=NOW + SECOND, limit=10) == [changes[0]]
-    assert stores.jobs.audit(DEFAULT, before=NOW, limit=10) == []
-    assert stores.jobs.audit(Namespace("nobody"), limit=10) == []
+
+def test_jobs_changed_in_one_instant_have_a_deed_each(stores: Stores) -> None:
+    for name in ("a", "b"):
+        put(stores, head_of(key_of(name)))
+    assert [deed.subject for deed in stores.trail.deeds(DEFAULT, limit=10)] == ["jobs/b", "jobs/a"]
+
+
+def changed(stores: Stores, head: Head, event: JobEvent) -> Head:
+    after = head.changed(event, at=head.changed_at + SECOND, nonce=f"{head.rev + 1}")
+    assert stores.jobs.change(head, after, change_of(after, event), None, None)
+    return after
+
+
+def test_jobs_are_counted_without_those_that_are_deleted(stores: Stores) -> None:
+    heads = [put(stores, head_of(key_of(name))) for name in ("a", "a-b", "b", "c")]
+    put(stores, head_of(key_of("a", "other")))
+    put(stores, head_of(key_of("a", "default-2")))
+    assert stores.jobs.count(DEFAULT) == 4
+
+    changed(stores, heads[0], JobEvent.PAUSED)
+    deleted = changed(stores, heads[1], JobEvent.DELETED)
+    changed(stores, changed(stores, heads[2], JobEvent.PAUSED), JobEvent.DELETED)
+    assert stores.jobs.count(DEFAULT) == 2
+    assert len(stores.jobs.heads(DEFAULT, limit=10)) == 4
+
+    changed(stores, deleted, JobEvent.PUT)
+    assert stores.jobs.count(DEFAULT) == 3
+    assert stores.jobs.count(Namespace("other")) == 1
+    assert stores.jobs.count(Namespace("nobody")) == 0
+
+
+def test_a_deletion_that_loses_or_is_repeated_counts_as_it_went(stores: Stores) -> None:
+    head = put(stores, head_of())
+    put(stores, head_of(key_of("b")))
+    moved = advanced(head, "sweep")
+    assert stores.jobs.advance([(head, moved)]) == [True]
+    gone = head.changed(JobEvent.DELETED, at=NOW + SECOND, nonce="gone")
+    assert not stores.jobs.change(head, gone, change_of(gone, JobEvent.DELETED), None, None)
+    assert stores.jobs.count(DEFAULT) == 2
+
+    gone = moved.changed(JobEvent.DELETED, at=NOW + SECOND, nonce="gone")
+    for _ in range(2):
+        assert stores.jobs.change(moved, gone, change_of(gone, JobEvent.DELETED), None, None)
+        assert stores.jobs.count(DEFAULT) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -70,6 +71,9 @@ class Stage:
             shards=seen("shards", stores.shards),
             slots=seen("slots", stores.slots),
             shared=seen("shared", stores.shared),
+            trail=seen("trail", stores.trail),
+            replies=seen("replies", stores.replies),
+            offers=seen("offers", stores.offers),
             queue=seen("queue", FaultyQueue(stores.queue, self.weather)),
             inbox=seen("inbox", stores.inbox),
             views=seen("views", stores.views),
@@ -94,6 +98,9 @@ class SeededDice:
 
     def nonce(self) -> str:
         return f"{self.rng.getrandbits(64):016x}"
+
+    def secret(self) -> str:
+        return urlsafe_b64encode(self.rng.randbytes(32)).decode().rstrip("=")
 
     def chance(self) -> float:
         return self.rng.random()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from os import urandom
 from random import SystemRandom
+from secrets import token_urlsafe
 
 
 class SystemClock:
@@ -21,6 +22,9 @@ class SystemDice:
 
     def nonce(self) -> str:
         return urandom(8).hex()
+
+    def secret(self) -> str:
+        return token_urlsafe(32)
 
     def chance(self) -> float:
         return self._random.random()

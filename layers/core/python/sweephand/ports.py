@@ -20,6 +20,7 @@ from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run
 from sweephand.domain.slots import Slot
 from sweephand.domain.status import StatusRow
+from sweephand.domain.trail import Deed
 from sweephand.messages import Message
 
 
@@ -100,7 +101,14 @@ class Succeeded:
     output: Any = None
 
 
-Outcome = Succeeded | Failure
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The task found that there is nothing to do, and says why."""
+
+    reason: str
+
+
+Outcome = Succeeded | Skipped | Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +120,8 @@ class Call:
     params: Mapping[str, Any]
     idempotency_key: str
     timeout: timedelta
+    context: Mapping[str, Any] = field(default_factory=dict)
+    """What templates call `run`, as plain JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +158,9 @@ class Dice(Protocol):
     def chance(self) -> float:
         """A number in [0, 1)."""
 
+    def secret(self) -> str:
+        """43 characters, of A-Z, a-z, 0-9, '-' and '_', that nobody can guess: 256 bits."""
+
 
 class Jobs(Protocol):
     def head(self, key: JobKey) -> Head | None: ...
@@ -174,7 +187,8 @@ class Jobs(Protocol):
         version: JobVersion | None,
         entry: DueEntry | None,
     ) -> bool:
-        """Head, timeline row, audit row, version and due entry in one transaction; False where the head moved since."""
+        """Head, timeline row, audit row (`deed_of`), version and due entry in one transaction; False where the head
+        moved since."""
 
     def advance(self, moves: Sequence[tuple[Head, Head]]) -> list[bool]:
         """Each cursor for itself: False where the head moved since."""
@@ -182,8 +196,8 @@ class Jobs(Protocol):
     def timeline(self, key: JobKey, *, since: datetime | None = None) -> list[Change]:
         """Oldest first; with `since`, from the last change at or before it, which was in force then."""
 
-    def audit(self, namespace: Namespace, *, before: datetime | None = None, limit: int) -> list[Change]:
-        """Changes in a namespace, newest first."""
+    def count(self, namespace: Namespace) -> int:
+        """How many jobs the namespace has, deleted ones not among them."""
 
 
 class Runs(Protocol):
@@ -259,14 +273,95 @@ class Slots(Protocol):
     def swap(self, before: Slot, after: Slot) -> bool: ...
 
 
+@dataclass(frozen=True, slots=True)
+class SharedDocument:
+    """A document at a revision."""
+
+    name: str
+    rev: int
+    document: Mapping[str, Any]
+
+
 class Shared(Protocol):
-    """Documents that jobs refer to: pools, calendars, templates."""
+    """Documents that jobs and people refer to: pools, calendars, templates, namespaces, members, tokens."""
 
     def get(self, namespace: Namespace, kind: str, name: str) -> tuple[int, Mapping[str, Any]] | None:
         """The revision and the document."""
 
-    def put(self, namespace: Namespace, kind: str, name: str, document: Mapping[str, Any], *, expected: int) -> bool:
-        """Revision `expected` + 1; False where another revision is there (0 means absent)."""
+    def listed(self, namespace: Namespace, kind: str, *, after: str | None = None, limit: int) -> list[SharedDocument]:
+        """Documents of a kind in the order of their names, beginning after a name."""
+
+    def put(
+        self,
+        namespace: Namespace,
+        kind: str,
+        name: str,
+        document: Mapping[str, Any],
+        *,
+        expected: int,
+        deed: Deed | None = None,
+    ) -> bool:
+        """Revision `expected` + 1; False where another revision is there (0 means absent). With its audit row, in one
+        transaction."""
+
+    def delete(self, namespace: Namespace, kind: str, name: str, *, expected: int, deed: Deed | None = None) -> bool:
+        """False where another revision is there; true where it is gone already."""
+
+
+class Trail(Protocol):
+    """The audit log: it is appended to, and nothing else."""
+
+    def append(self, deed: Deed) -> None:
+        """The same deed again changes nothing."""
+
+    def deeds(self, namespace: Namespace, *, before: Deed | None = None, limit: int) -> list[Deed]:
+        """Newest first, by (time, id), beginning before a deed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What became of a call with an idempotency key: `answer` is None while its holder is at it."""
+
+    fingerprint: str
+    """A hash of what was asked: the same key with another fingerprint is a mistake of the caller."""
+    holder: str
+    held_until: datetime
+    answer: str | None = None
+
+
+class Replies(Protocol):
+    """Answers kept for callers who repeat themselves."""
+
+    def reserve(self, namespace: Namespace, key: str, reply: Reply, *, now: datetime, until: datetime) -> Reply:
+        """The reply in place under the key: this one, where there was none, or only one that was forgotten (its
+        `until` has passed) or whose holder gave no answer in time and asked the same; else the other's."""
+
+    def settle(self, namespace: Namespace, key: str, reply: Reply, *, until: datetime) -> bool:
+        """Store the answer; False where another holder has taken over."""
+
+    def release(self, namespace: Namespace, key: str, reply: Reply) -> None:
+        """Give the key up without an answer, if it is still this holder's."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Offer:
+    """A run that waits for an external worker to come for it; a hint, as due entries are."""
+
+    at: datetime
+    run: RunKey
+
+
+class Offers(Protocol):
+    """What external workers can pull, by queue."""
+
+    def offer(self, queue: str, offer: Offer) -> None:
+        """The same again changes nothing."""
+
+    def open(self, namespace: Namespace, queue: str, *, limit: int) -> list[Offer]:
+        """Oldest first."""
+
+    def withdraw(self, queue: str, offers: Sequence[Offer]) -> None:
+        """These are taken, or moot."""
 
 
 class Queue(Protocol):
@@ -294,7 +389,8 @@ class Views(Protocol):
     """Derived: can be cleared and rebuilt from the truths at any time."""
 
     def append(self, namespace: Namespace, batch: str, rows: Sequence[StatusRow]) -> None:
-        """One write per hour and batch; the same batch again replaces it."""
+        """The newest revision of each run counts; the same batch again changes nothing. On AWS one write per hour and
+        batch, which the batch's name lets a replay replace."""
 
     def rows(self, namespace: Namespace, *, since: datetime, until: datetime) -> list[StatusRow]:
         """The last known row of every run with since <= time < until, newest first."""
@@ -318,6 +414,9 @@ class Stores:
     shards: Shards
     slots: Slots
     shared: Shared
+    trail: Trail
+    replies: Replies
+    offers: Offers
     queue: Queue
     inbox: Inbox
     views: Views

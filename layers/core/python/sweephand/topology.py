@@ -48,11 +48,11 @@ TTL: Final = "x"
 JOBS: Final = Table("jobs")
 """Heads, versions, timelines, the audit log, and the registers that lists are read from."""
 RUNS: Final = Table("runs", ttl=TTL, stream="NEW_IMAGE")
-"""Runs, dropped stretches, ledger pages, and remembered idempotency keys."""
+"""Runs, dropped stretches, ledger pages, remembered keys, and the answers to calls that may be repeated."""
 DUE: Final = Table("due", ttl=TTL)
-"""Hints: look at this job or run at that moment."""
+"""Hints: look at this job or run at that moment; this run waits for an external worker."""
 CONTROL: Final = Table("control")
-"""Shard leases, slots, and the documents that jobs share."""
+"""Shard leases, slots, and the documents that jobs and people refer to."""
 VIEWS: Final = Table("views", ttl=TTL)
 """Pages of status rows, derived from the stream of runs."""
 

@@ -10,12 +10,16 @@ from botocore.config import Config
 
 from sweephand import ports
 from sweephand.aws.calls import Abreast
-from sweephand.aws.control import SHARDS_DEFAULT, DynamoShards, DynamoShared, DynamoSlots
+from sweephand.aws.control import SHARDS_DEFAULT, DynamoShards, DynamoSlots
 from sweephand.aws.due import DynamoDue
 from sweephand.aws.jobs import DynamoJobs
+from sweephand.aws.offers import DynamoOffers
 from sweephand.aws.queue import Addresses, SqsInbox, SqsQueue
+from sweephand.aws.replies import DynamoReplies
 from sweephand.aws.runs import DynamoRuns
+from sweephand.aws.shared import DynamoShared
 from sweephand.aws.table import Table
+from sweephand.aws.trail import DynamoTrail
 from sweephand.aws.views import DynamoViews
 from sweephand.topology import CONTROL, DUE, JOBS, RUNS, VIEWS, Names
 
@@ -65,14 +69,18 @@ def connect(
     jobs, runs, due, control, views = (
         Table(dynamodb, names.table(table)) for table in (JOBS, RUNS, DUE, CONTROL, VIEWS)
     )
+    trail = DynamoTrail(jobs)
     addresses = Addresses(sqs, names)
     return ports.Stores(
-        jobs=DynamoJobs(jobs, due, side_by_side),
+        jobs=DynamoJobs(jobs, due, trail, side_by_side),
         runs=DynamoRuns(runs, side_by_side, clock=clock, keep=keep_runs),
         due=DynamoDue(due),
         shards=DynamoShards(control, at_least=shards),
         slots=DynamoSlots(control),
-        shared=DynamoShared(control),
+        shared=DynamoShared(control, trail),
+        trail=trail,
+        replies=DynamoReplies(runs),
+        offers=DynamoOffers(due, clock=clock),
         queue=SqsQueue(sqs, addresses),
         inbox=SqsInbox(sqs, addresses),
         views=DynamoViews(views, clock=clock, keep=keep_runs),

@@ -1,16 +1,14 @@
-"""Shard leases, slots and shared documents over DynamoDB: single items, each moved by compare-and-set."""
+"""Shard leases and slots over DynamoDB: single items, each moved by compare-and-set."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sweephand.aws.calls import Item, Lost, is_own
 from sweephand.aws.items import as_json, instant, item_of, number, read_instant, text
 from sweephand.aws.table import ABSENT, Table
-from sweephand.domain.ids import Namespace
 from sweephand.domain.slots import Slot, decode_slot, encode_slot
 from sweephand.ports import ShardLease
 
@@ -105,25 +103,4 @@ class DynamoSlots:
             self._table.put(item_of(f"slot#{after.name}", "slot", fields), unmoved, **values)
         except Lost as lost:
             return is_own(lost.item, after.rev, after.nonce)
-        return True
-
-
-class DynamoShared:
-    """The `Shared` port."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def get(self, namespace: Namespace, kind: str, name: str) -> tuple[int, Mapping[str, Any]] | None:
-        item = self._table.get(f"shared#{namespace}", f"{kind}#{name}")
-        return None if item is None else (int(item["rv"]["N"]), json.loads(item["d"]["S"]))
-
-    def put(self, namespace: Namespace, kind: str, name: str, document: Mapping[str, Any], *, expected: int) -> bool:
-        fields = {"d": text(as_json(dict(document))), "rv": number(expected + 1)}
-        unmoved = "rv = :before" if expected else ABSENT
-        values: dict[str, Item] = {"before": {"N": str(expected)}} if expected else {}
-        try:
-            self._table.put(item_of(f"shared#{namespace}", f"{kind}#{name}", fields), unmoved, **values)
-        except Lost:
-            return False
         return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from hashlib import blake2b
 from typing import Any, Final
 
 from sweephand.aws.calls import Item
@@ -70,6 +71,11 @@ def stamp(at: datetime) -> str:
 
 def unstamp(stamped: str) -> datetime:
     return datetime.fromisoformat(stamped).replace(tzinfo=UTC)
+
+
+def digest(stranger: str) -> str:
+    """A text of any length and with anything in it, as a part of a key: without '#', and always as long."""
+    return blake2b(stranger.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def item_of(pk: str, sk: str, fields: Mapping[str, Item | None]) -> Item:
@@ -273,7 +279,7 @@ def head_of(item: Item) -> Head:
 
 
 def change_fields(change: Change) -> Fields:
-    """A change, as the timeline and the audit log both have it."""
+    """A row of the timeline."""
     return {
         "j": text(str(change.key)),
         "at": instant(change.at),

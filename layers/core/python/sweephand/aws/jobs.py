@@ -5,10 +5,10 @@ ns/name             head                    the head, the one item here that mov
 ns/name             v#00000012              an immutable version, compressed
 ns/name             w#00000012#1            the rest of one that is too large for an item
 ns/name             t#2026-11-15T06:00:…    a row of the timeline
-audit#ns#2026-11    2026-11-15T06:00:…#name the same row, for the namespace's audit log
-names#ns            name                    that there is such a job, written once, with its first head
-months#ns           2026-11                 that the audit log has such a month
+names#ns            name                    that there is such a job, and whether it is deleted
 namespaces          ns                      that there is such a namespace
+
+The audit log lies in the same table: `trail.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-from sweephand.aws.calls import Abreast, Item, Lost, asking, is_own
+from sweephand.aws.calls import Abreast, Item, Lost, is_own
 from sweephand.aws.due import due_item
 from sweephand.aws.items import (
     HEAD,
@@ -36,29 +36,33 @@ from sweephand.aws.items import (
     stamp,
 )
 from sweephand.aws.table import ABSENT, Table
+from sweephand.aws.trail import DynamoTrail
 from sweephand.domain.definition import decode_version, encode_version
 from sweephand.domain.ids import JobKey, JobName, Namespace
-from sweephand.domain.job import Change, Head, JobVersion
+from sweephand.domain.job import Change, Head, JobStatus, JobVersion
+from sweephand.domain.trail import deed_of
 from sweephand.ports import DueEntry
 
 _NAMESPACES: Final = "namespaces"
+_DELETED: Final = "g"
 _PAGE_MAX: Final = 1_000
 PART_BYTES_MAX: Final = 380_000
 """An item holds 400 KB, its keys and names included."""
 
 _FIRST: Final = "!"
 _LAST: Final = "~"
-"""Before and behind every name, month and instant, and in none of them."""
+"""Before and behind every name, and in none."""
 
 
 class DynamoJobs:
     """The `Jobs` port. Every change of a head is a compare-and-set on its revision, as runs have it."""
 
-    def __init__(self, table: Table, due: Table, abreast: Abreast) -> None:
+    def __init__(self, table: Table, due: Table, trail: DynamoTrail, abreast: Abreast) -> None:
         self._table = table
         self._due = due
+        self._trail = trail
         self._abreast = abreast
-        self._registered: set[tuple[str, str]] = set()
+        self._registered: set[Namespace] = set()
 
     def head(self, key: JobKey) -> Head | None:
         item = self._table.get(str(key), HEAD)
@@ -94,18 +98,21 @@ class DynamoJobs:
         version: JobVersion | None,
         entry: DueEntry | None,
     ) -> bool:
-        self._register(change)
-        writes = [self._head_put(before, after)]  # first: its condition is the one that may fail
-        writes += [self._table.to_put(row, ABSENT) for row in _change_rows(change)]
-        if before is None:
-            writes.append(self._table.to_put(item_of(f"names#{after.key.namespace}", after.key.name, {})))
+        deed = deed_of(change, before, after)
+        self._register(after.key.namespace)
+        self._trail.register(deed)
+        puts = [self._head_put(before, after)]  # first: its condition is the one that may fail
+        puts.append(
+            self._table.to_put(item_of(str(change.key), f"t#{stamp(change.at)}", change_fields(change)), ABSENT)
+        )
+        if before is None or _is_deleted(before) != _is_deleted(after):
+            puts.append(self._table.to_put(_name_item(after)))
         if version is not None:
-            writes += [self._table.to_put(item, ABSENT) for item in _version_items(version)]
+            puts += [self._table.to_put(item, ABSENT) for item in _version_items(version)]
         if entry is not None:
-            writes.append(self._due.to_put(due_item(entry)))
+            puts.append(self._due.to_put(due_item(entry)))
         try:
-            with asking(f"change job {after.key}"):
-                self._table.client.transact_write_items(TransactItems=[{"Put": put} for put in writes])
+            self._table.transact(f"change job {after.key}", [*({"Put": put} for put in puts), self._trail.to_put(deed)])
         except Lost as lost:
             return is_own(lost.item, after.rev, after.nonce)
         return True
@@ -136,20 +143,9 @@ class DynamoJobs:
             low = next((item["sk"]["S"] for item in in_force), low)
         return [change_of(item) for item in self._table.query(str(key), low=low, high="t$")]
 
-    def audit(self, namespace: Namespace, *, before: datetime | None = None, limit: int) -> list[Change]:
-        return [change_of(item) for item in islice(self._audited(namespace, before, limit), limit)]
-
-    def _audited(self, namespace: Namespace, before: datetime | None, limit: int) -> Iterator[Item]:
-        high = _LAST if before is None else stamp(before)
-        months = self._table.query(f"months#{namespace}", low=_FIRST, high=f"{high[:7]}{_LAST}", newest_first=True)
-        for month in months:
-            yield from self._table.query(
-                f"audit#{namespace}#{month['sk']['S']}",
-                low=_FIRST,
-                high=high,
-                newest_first=True,
-                page=min(limit, _PAGE_MAX),
-            )
+    def count(self, namespace: Namespace) -> int:
+        present = f"attribute_not_exists({_DELETED})"
+        return self._table.count(f"names#{namespace}", present)
 
     def _version_of(self, key: JobKey, item: Item) -> JobVersion:
         number = int(item["sk"]["S"].removeprefix("v#"))
@@ -159,13 +155,11 @@ class DynamoJobs:
             body += b"".join(bytes(part["d"]["B"]) for part in rest)
         return decode_version(key, json.loads(zlib.decompress(body)))
 
-    def _register(self, change: Change) -> None:
-        """Write down what lists will look for, once per process; before the change, so that no list can miss it."""
-        namespace = change.key.namespace
-        rows = {(_NAMESPACES, str(namespace)), (f"months#{namespace}", _month_of(change.at))}
-        if new := rows - self._registered:
-            self._table.put_all(item_of(pk, sk, {}) for pk, sk in sorted(new))
-            self._registered |= new
+    def _register(self, namespace: Namespace) -> None:
+        """Write the namespace down, once per process; before its first job, so that no list can miss it."""
+        if namespace not in self._registered:
+            self._table.put(item_of(_NAMESPACES, namespace, {}))
+            self._registered.add(namespace)
 
 
 def _version_key(number: int) -> str:
@@ -186,15 +180,11 @@ def _version_items(version: JobVersion) -> Iterator[Item]:
         yield item_of(pk, _part_key(version.number, n), {"d": {"B": part}})
 
 
-def _month_of(at: datetime) -> str:
-    return stamp(at)[:7]
+def _name_item(head: Head) -> Item:
+    """The register's row: it says as much of the head as counting needs, and moves no more often than that."""
+    deleted: Item | None = {"BOOL": True} if _is_deleted(head) else None
+    return item_of(f"names#{head.key.namespace}", head.key.name, {_DELETED: deleted})
 
 
-def _change_rows(change: Change) -> tuple[Item, Item]:
-    """The timeline's row and the audit log's."""
-    fields = change_fields(change)
-    at = stamp(change.at)
-    return (
-        item_of(str(change.key), f"t#{at}", fields),
-        item_of(f"audit#{change.key.namespace}#{at[:7]}", f"{at}#{change.key.name}", fields),
-    )
+def _is_deleted(head: Head) -> bool:
+    return head.status is JobStatus.DELETED

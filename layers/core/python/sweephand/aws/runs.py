@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from itertools import islice
 from typing import Final
 
 from sweephand.aws.calls import Abreast, Lost, is_own
 from sweephand.aws.items import (
+    digest,
     dropped_item,
     dropped_of,
     dropped_sort_key,
@@ -115,13 +115,12 @@ class DynamoRuns:
 
     def remember(self, namespace: Namespace, key: str, value: str, *, until: datetime) -> str:
         # The key is a stranger's text of any length; a name cannot contain '#', so no job's partition is met.
-        digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         fields = {"val": text(value), "u": instant(until), TTL: end(until)}
         forgotten = "u < :now"
         now = instant(self._clock.now()) or {}
         try:
             self._table.put(
-                item_of(f"memory#{namespace}#{digest}", "memory", fields), f"{ABSENT} OR {forgotten}", now=now
+                item_of(f"memory#{namespace}#{digest(key)}", "memory", fields), f"{ABSENT} OR {forgotten}", now=now
             )
         except Lost as lost:
             return str(lost.item["val"]["S"])

@@ -54,6 +54,25 @@ class Table:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
+    def count(self, pk: str, condition: str) -> int:
+        """How many items of a partition fulfil a condition; all of them are paid for, by size."""
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "KeyConditionExpression": "pk = :pk",
+            "FilterExpression": condition,
+            "ExpressionAttributeValues": {":pk": {"S": pk}},
+            "Select": "COUNT",
+            "ConsistentRead": True,
+        }
+        total = 0
+        while True:
+            with asking(f"count in {self.name}"):
+                answer = self.client.query(**request)
+            total += answer["Count"]
+            if not answer.get("LastEvaluatedKey"):
+                return total
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
     def put(self, item: Item, condition: str | None = None, **values: Item) -> None:
         """Put the whole item; `Lost` where the condition does not hold, with what is there instead."""
         with asking(f"put to {self.name}"):
@@ -67,6 +86,26 @@ class Table:
         if values:
             request["ExpressionAttributeValues"] = {f":{name}": value for name, value in values.items()}
         return request
+
+    def delete(self, pk: str, sk: str, condition: str, **values: Item) -> None:
+        """Delete an item; `Lost` where the condition does not hold, with what is there instead, if anything is."""
+        with asking(f"delete from {self.name}"):
+            self.client.delete_item(**self.to_delete(pk, sk, condition, **values))
+
+    def to_delete(self, pk: str, sk: str, condition: str, **values: Item) -> Any:
+        """The request of such a delete, alone or within a transaction."""
+        return {
+            "TableName": self.name,
+            "Key": _key(pk, sk),
+            "ConditionExpression": condition,
+            "ExpressionAttributeValues": {f":{name}": value for name, value in values.items()},
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+
+    def transact(self, what: str, writes: Sequence[Any]) -> None:
+        """All of these writes or none, of any tables; `Lost` where the condition of the first does not hold."""
+        with asking(what):
+            self.client.transact_write_items(TransactItems=writes)
 
     def update(
         self,

@@ -11,9 +11,13 @@ from sweephand import ports
 from sweephand.embedded.database import Database
 from sweephand.embedded.due import Due, Shards
 from sweephand.embedded.jobs import Jobs
+from sweephand.embedded.offers import Offers
 from sweephand.embedded.queue import Bell, Inbox, Queue
+from sweephand.embedded.replies import Replies
 from sweephand.embedded.runs import Runs
-from sweephand.embedded.slots import Shared, Slots
+from sweephand.embedded.shared import Shared
+from sweephand.embedded.slots import Slots
+from sweephand.embedded.trail import Trail
 from sweephand.embedded.views import Feed, Views
 
 __all__ = ["PACE", "Stores", "open_stores"]
@@ -56,6 +60,9 @@ def open_stores(path: str | Path | None, *, clock: ports.Clock) -> Stores:
         shards=Shards(database),
         slots=Slots(database),
         shared=Shared(database),
+        trail=Trail(database),
+        replies=Replies(database),
+        offers=Offers(database),
         queue=Queue(database, clock, bell),
         inbox=Inbox(database, clock),
         views=Views(database),

@@ -1,4 +1,4 @@
-"""Jobs: heads, versions, and the changes that are timeline and audit log at once."""
+"""Jobs: heads, versions, and the changes that are their timelines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Final
 from sweephand.domain import definition
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.job import CatchupPolicy, Change, Head, JobEvent, JobStatus, JobVersion
-from sweephand.embedded import due
+from sweephand.domain.trail import deed_of
+from sweephand.embedded import due, trail
 from sweephand.embedded.database import Database, Row
 from sweephand.embedded.encoding import from_json, instant, instant_or_none, micros, micros_or_none, to_json
 from sweephand.ports import DueEntry
@@ -93,6 +94,7 @@ class Jobs:
         entry: DueEntry | None,
     ) -> bool:
         body = None if version is None else to_json(definition.encode_version(version))
+        deed = deed_of(change, before, after)
 
         def work(connection: sqlite3.Connection) -> bool:
             if before is None:
@@ -102,6 +104,7 @@ class Jobs:
             if not changed:
                 return _is_mine(connection, after)  # the other rows came with the head, in one transaction
             connection.execute(f"INSERT INTO changes ({_CHANGE}) VALUES (?,?,?,?,?,?,?,?)", _change_row(change))
+            trail.insert(connection, deed)
             if version is not None:
                 key = version.key
                 connection.execute(
@@ -135,13 +138,12 @@ class Jobs:
             )
         return [_change(row) for row in rows]
 
-    def audit(self, namespace: Namespace, *, before: datetime | None = None, limit: int) -> list[Change]:
+    def count(self, namespace: Namespace) -> int:
         rows = self._database.rows(
-            f"SELECT {_CHANGE} FROM changes INDEXED BY changes_by_namespace WHERE namespace = ?"
-            " AND at < coalesce(?, 1 << 62) ORDER BY at DESC, name DESC LIMIT ?",
-            (namespace, micros_or_none(before), limit),
+            "SELECT count(*) FROM heads WHERE namespace = ? AND status <> ?", (namespace, JobStatus.DELETED.value)
         )
-        return [_change(row) for row in rows]
+        count: int = rows[0][0]
+        return count
 
     def _decoded(self, key: JobKey, number: int, body: str) -> JobVersion:
         version = definition.decode_version(key, from_json(body))

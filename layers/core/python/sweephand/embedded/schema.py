@@ -192,7 +192,71 @@ _FIRST: Final[Migration] = (
     """,
 )
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST,)
+_SECOND: Final[Migration] = (
+    """
+    CREATE TABLE audit (
+        namespace TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (namespace, at, id)
+    )
+    """,
+    # What is known of the changes so far: nobody wrote down what was before them.
+    """
+    INSERT INTO audit
+    SELECT namespace, at, 'job-' || name, json_object(
+        'actor', actor,
+        'action', CASE event
+            WHEN 'paused' THEN 'job.pause' WHEN 'resumed' THEN 'job.resume' WHEN 'deleted' THEN 'job.delete'
+            ELSE 'job.put' END,
+        'subject', 'jobs/' || name,
+        'before', NULL,
+        'after', CASE WHEN catchup IS NULL THEN json_object('version', version)
+            ELSE json_object('version', version, 'catchup', catchup) END,
+        'note', note
+    ) FROM changes
+    """,
+    "DROP INDEX changes_by_namespace",
+    """
+    CREATE TABLE replies (
+        namespace TEXT NOT NULL,
+        key TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        holder TEXT NOT NULL,
+        held_until INTEGER NOT NULL,
+        answer TEXT,
+        until INTEGER NOT NULL,
+        PRIMARY KEY (namespace, key)
+    )
+    """,
+    "CREATE INDEX replies_by_end ON replies (until)",
+    """
+    CREATE TABLE offers (
+        namespace TEXT NOT NULL,
+        queue TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        PRIMARY KEY (namespace, queue, at, name, run_id)
+    ) WITHOUT ROWID
+    """,
+    # The view is derived: its new table is filled again from the beginning of the feed.
+    "DROP TABLE view_pages",
+    "DELETE FROM shared WHERE kind = 'position'",
+    """
+    CREATE TABLE status_rows (
+        namespace TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        job TEXT NOT NULL,
+        rev INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (namespace, run_id, job)
+    ) WITHOUT ROWID
+    """,
+)
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND)
 
 _SWITCH_TRIES: Final = 200
 _SWITCH_PAUSE_S: Final = 0.05

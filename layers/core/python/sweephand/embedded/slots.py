@@ -1,12 +1,9 @@
-"""Slots, and the documents that jobs share."""
+"""Slots: who holds how much of a resource, and who waits for it."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
-from typing import Any
 
-from sweephand.domain.ids import Namespace
 from sweephand.domain.slots import Slot, decode_slot, encode_slot
 from sweephand.embedded.database import Database
 from sweephand.embedded.encoding import from_json, to_json
@@ -49,37 +46,3 @@ def _is_mine(connection: sqlite3.Connection, after: Slot) -> bool:
         "SELECT 1 FROM slots WHERE name = ? AND rev = ? AND nonce = ?", (after.name, after.rev, after.nonce)
     )
     return found.fetchone() is not None
-
-
-class Shared:
-    """The port over SQLite."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def get(self, namespace: Namespace, kind: str, name: str) -> tuple[int, Mapping[str, Any]] | None:
-        row = self._database.row(
-            "SELECT rev, document FROM shared WHERE namespace = ? AND kind = ? AND name = ?",
-            (namespace, kind, name),
-        )
-        return None if row is None else (row[0], from_json(row[1]))
-
-    def put(self, namespace: Namespace, kind: str, name: str, document: Mapping[str, Any], *, expected: int) -> bool:
-        text = to_json(dict(document))
-
-        def work(connection: sqlite3.Connection) -> bool:
-            if expected == 0:
-                written = connection.execute(
-                    "INSERT INTO shared (namespace, kind, name, rev, document) VALUES (?,?,?,1,?)"
-                    " ON CONFLICT DO NOTHING",
-                    (namespace, kind, name, text),
-                )
-            else:
-                written = connection.execute(
-                    "UPDATE shared SET rev = rev + 1, document = ?"
-                    " WHERE namespace = ? AND kind = ? AND name = ? AND rev = ?",
-                    (text, namespace, kind, name, expected),
-                )
-            return written.rowcount == 1
-
-        return self._database.write(work)

@@ -4,43 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from sweephand.domain.ids import Namespace, instant_of
+from sweephand.domain.ids import Namespace, run_id_of_fire
 from sweephand.domain.run import Run
-from sweephand.domain.status import StatusRow, latest
+from sweephand.domain.status import StatusRow
 from sweephand.embedded.database import Database
-from sweephand.embedded.encoding import from_json, micros, span, to_json
+from sweephand.embedded.encoding import from_json, to_json
 from sweephand.embedded.runs import COLUMNS, decode_run
 
-_HOUR: Final = span(timedelta(hours=1))
+_PUT: Final = """
+    INSERT INTO status_rows (namespace, run_id, job, rev, body) VALUES (?,?,?,?,?)
+    ON CONFLICT DO UPDATE SET rev = excluded.rev, body = excluded.body WHERE excluded.rev > rev
+"""
+_READ: Final = (
+    "SELECT body FROM status_rows WHERE namespace = ? AND run_id >= ? AND run_id < ? ORDER BY run_id DESC, job DESC"
+)
 
 
 class Views:
-    """The port over SQLite: a page of rows for every hour of a batch."""
+    """The port over SQLite: a row for every run. Nothing is paid by the write here, so that there are no pages."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def append(self, namespace: Namespace, batch: str, rows: Sequence[StatusRow]) -> None:
-        hours: dict[int, list[list[Any]]] = {}
-        for row in rows:
-            hours.setdefault(micros(instant_of(row.run.run_id)) // _HOUR, []).append(row.encode())
+    def append(self, namespace: Namespace, batch: str, rows: Sequence[StatusRow]) -> None:  # noqa: ARG002 - as above
         self._database.run_each(
-            "INSERT OR REPLACE INTO view_pages (namespace, hour, batch, body) VALUES (?,?,?,?)",
-            [(namespace, hour, batch, to_json(encoded)) for hour, encoded in hours.items()],
+            _PUT, [(namespace, row.run.run_id, row.run.job.name, row.rev, to_json(row.encode())) for row in rows]
         )
 
     def rows(self, namespace: Namespace, *, since: datetime, until: datetime) -> list[StatusRow]:
-        pages = self._database.rows(
-            "SELECT body FROM view_pages WHERE namespace = ? AND hour >= ? AND hour * ? < ?",
-            (namespace, micros(since) // _HOUR, _HOUR, micros(until)),
-        )
-        rows = (StatusRow.decode(namespace, stored) for (body,) in pages for stored in from_json(body))
-        return latest(row for row in rows if since <= instant_of(row.run.run_id) < until)
+        bounds = (run_id_of_fire(_whole(since)), run_id_of_fire(_whole(until)))
+        found = self._database.rows(_READ, (namespace, *bounds))
+        return [StatusRow.decode(namespace, from_json(body)) for (body,) in found]
 
     def clear(self, namespace: Namespace) -> None:
-        self._database.run("DELETE FROM view_pages WHERE namespace = ?", (namespace,))
+        self._database.run("DELETE FROM status_rows WHERE namespace = ?", (namespace,))
+
+
+def _whole(instant: datetime) -> datetime:
+    """The first whole second that is not before the instant: run ids begin with whole seconds."""
+    return instant + timedelta(microseconds=-instant.microsecond % 1_000_000)
 
 
 class Feed:

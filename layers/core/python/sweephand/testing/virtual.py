@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from datetime import datetime
 from random import Random
 
@@ -32,6 +33,9 @@ class SeededDice:
 
     def nonce(self) -> str:
         return f"{self._random.getrandbits(64):016x}"
+
+    def secret(self) -> str:
+        return urlsafe_b64encode(self._random.randbytes(32)).decode().rstrip("=")
 
     def chance(self) -> float:
         return self._random.random()

@@ -1,0 +1,63 @@
+"""Runs that wait for external workers, over DynamoDB: a partition per namespace and queue, sorted by time.
+
+pk               sk                                what
+offer#ns#digest  2026-11-15T06:00:…#job#run_id     an offer; '#' sorts before every character of a name
+
+They lie in the table of due entries, and not with the runs: they are hints as well, and every change in the table of
+runs goes through its stream. An offer that nobody came for and nobody repeated in two weeks expires; the auditor, who
+looks at every open run each hour, has it offered again and so kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import islice
+from typing import Final
+
+from sweephand.aws.calls import Item
+from sweephand.aws.items import digest, end, item_of, stamp, unstamp
+from sweephand.aws.table import Table
+from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
+from sweephand.ports import Clock, Offer
+from sweephand.topology import TTL
+
+_KEPT: Final = timedelta(days=14)
+_PAGE_MAX: Final = 1_000
+_FIRST: Final = "!"
+_LAST: Final = "~"
+"""Before and behind every instant."""
+
+
+class DynamoOffers:
+    """The `Offers` port."""
+
+    def __init__(self, table: Table, *, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    def offer(self, queue: str, offer: Offer) -> None:
+        # From now, not from the offer's own time: an old run that is offered again must outlive this call.
+        until = self._clock.now() + _KEPT
+        self._table.put(item_of(*_key(queue, offer), {TTL: end(until)}))
+
+    def open(self, namespace: Namespace, queue: str, *, limit: int) -> list[Offer]:
+        found = self._table.query(_partition(namespace, queue), low=_FIRST, high=_LAST, page=min(limit, _PAGE_MAX))
+        return [_offer_of(namespace, item) for item in islice(found, limit)]
+
+    def withdraw(self, queue: str, offers: Sequence[Offer]) -> None:
+        self._table.delete_all(_key(queue, offer) for offer in offers)
+
+
+def _partition(namespace: Namespace, queue: str) -> str:
+    return f"offer#{namespace}#{digest(queue)}"
+
+
+def _key(queue: str, offer: Offer) -> tuple[str, str]:
+    job = offer.run.job
+    return _partition(job.namespace, queue), f"{stamp(offer.at)}#{job.name}#{offer.run.run_id}"
+
+
+def _offer_of(namespace: Namespace, item: Item) -> Offer:
+    at, name, run_id = item["sk"]["S"].split("#", 2)
+    return Offer(unstamp(at), RunKey(JobKey(namespace, JobName(name)), RunId(run_id)))
