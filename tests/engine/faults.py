@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -14,13 +14,15 @@ from typing import Any, Final
 from sweephand.domain.ids import JobKey
 from sweephand.domain.job import JobStatus
 from sweephand.domain.ledger import FireStatus
+from sweephand.domain.run import Run, RunState
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.ports import World
+from sweephand.ports import Stores, World
 from tests.engine.world import NS, START, Crash, Town, town_of
 
-PORTS: Final = ("jobs", "runs", "due", "shards", "slots", "shared", "queue", "inbox", "views", "target")
+PORTS: Final = (*(port.name for port in fields(Stores)), "target")
 READS: Final = frozenset(
     {"head", "heads", "heads_of", "get", "read", "count", "of_job", "dropped", "pages", "version", "timeline", "rows"}
+    | {"listed", "deeds", "open"}
 )
 
 
@@ -188,20 +190,19 @@ def _end(town: Town) -> End:
             )
             for head in heads
         },
-        runs=dict(
-            sorted(
-                (
-                    _masked(str(run.key)),
-                    (str(run.state), run.reason and str(run.reason.code), run.version, run.failures),
-                )
-                for head in heads
-                for run in town.runs(head.key.name)
-                if run.start_at <= now
-            )
-        ),
+        runs=_runs([run for head in heads for run in town.runs(head.key.name) if run.start_at <= now]),
         ledger={head.key.name: _ledger(town, head.key, now) for head in heads},
         effects=frozenset(_masked(call.key) for call in town.target.calls),
     )
+
+
+def _runs(runs: list[Run]) -> dict[str, Any]:
+    """What each run came to; those that only chance tells apart stand side by side."""
+    found: dict[str, list[Any]] = {}
+    for run in runs:
+        came_to = (str(run.state), run.reason and str(run.reason.code), run.version, run.failures)
+        found.setdefault(_masked(str(run.key)), []).append(came_to)
+    return {key: sorted(them, key=str) for key, them in sorted(found.items())}
 
 
 def _ledger(town: Town, key: JobKey, now: datetime) -> tuple[Any, ...]:
@@ -219,6 +220,7 @@ def _offences(town: Town) -> Iterator[str]:
     for (key, epoch), times in Counter((call.run, call.epoch) for call in town.target.calls).items():
         if times > 1:
             yield f"{key} was executed {times} times under epoch {epoch}"
+    yield from unfollowed(town)
     for head in town.stores.jobs.heads(NS, limit=100):
         for row in town.ledger(head.key.name):
             if row.status in (FireStatus.MISSING, FireStatus.EXTRA):
@@ -227,6 +229,36 @@ def _offences(town: Town) -> Iterator[str]:
             late = run.start_at <= town.clock.at and not run.is_terminal and head.status is not JobStatus.PAUSED
             if late:
                 yield f"{run.key} is still {run.state} ({run.reason}), due {run.wake_at}, leased {run.lease_until}"
+
+
+def unfollowed(town: Town) -> Iterator[str]:
+    """What is wrong with the runs of jobs whose first version comes after others."""
+    for head in town.stores.jobs.heads(NS, limit=100):
+        job = town.stores.jobs.version(head.key, 1).job
+        if head.status is JobStatus.DELETED or not job.after or (head.version > 1 and len(job.after) > 1):
+            continue
+        changes = town.stores.jobs.timeline(head.key)
+        until = min((change.at for change in changes if change.version > 1), default=town.clock.at)
+        used = Counter(pair for run in town.runs(head.key.name) for pair in run.params.get("after", {}).items())
+        owed = {
+            name: [
+                run.key.run_id
+                for run in _successes(town, name)
+                if run.ended_at and head.created_at <= run.ended_at < until
+            ]
+            for name in job.after
+        }
+        yield from (f"{times} runs of {head.key} use {pair}" for pair, times in used.items() if times > 1)
+        left = {name: [one for one in owed[name] if not used[name, one]] for name in job.after}
+        if len(job.after) == 1 and any(left.values()):
+            yield f"no run of {head.key} follows {left}"
+        if all(owed[name] and left[name][-1:] == owed[name][-1:] for name in job.after):
+            yield f"no run of {head.key} follows the last successes: {left}"
+
+
+def _successes(town: Town, name: str) -> list[Run]:
+    found = [run for run in town.runs(name) if run.state is RunState.SUCCEEDED]
+    return sorted(found, key=lambda run: run.ended_at or START)
 
 
 def trouble(story: Story, fault: Fault, *, repeats: bool) -> list[str]:
@@ -267,6 +299,7 @@ def crossed(story: Story, one: Act, other: Act) -> list[str]:
             others = replace(story, act=other)
             trap = Trap(moment, Fault.RIVAL, partial(_try, others, town, town.another("rival")))
             _try(replace(story, act=one), town, trapped(town.world, trap))
+            story.then(town)
             town.advance(minutes=8)
             if town.head().status is JobStatus.PAUSED:
                 town.resume(catchup="latest")

@@ -7,12 +7,14 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+from sweephand.domain.events import Event
 from sweephand.domain.job import CatchupPolicy
 from sweephand.engine.audit import audit
 from sweephand.engine.cancel import cancel
 from sweephand.engine.complete import complete
 from sweephand.engine.delete import delete
 from sweephand.engine.heartbeat import heartbeat
+from sweephand.engine.occur import occur
 from sweephand.engine.pause import pause
 from sweephand.engine.project import project, rebuild
 from sweephand.engine.put import put
@@ -25,7 +27,7 @@ from sweephand.engine.trigger import trigger
 from sweephand.engine.watch import watch
 from sweephand.messages import AttemptRun, encode
 from sweephand.ports import DeadLetter, Lane, Outcome, Succeeded, World
-from tests.engine.faults import Story
+from tests.engine.faults import Story, void
 from tests.engine.world import (
     HOLD,
     NS,
@@ -221,6 +223,65 @@ def _viewed(town: Town, world: World) -> None:
     rebuild(world, NS)
 
 
+def _one_upstream(town: Town) -> None:
+    """A success that nobody has followed yet, and a job that comes after it."""
+    town.put("up", "5 12 * * *")
+    town.put("job", {"after": ["up"]})
+    town.advance(to=at("12:06"))
+
+
+def _two_upstreams(town: Town) -> None:
+    """A gate with two successes before it."""
+    town.put("left", "5 12 * * *")
+    town.put("right", "6 12 * * *")
+    town.put("job", {"after": ["left", "right"]})
+    town.advance(to=at("12:07"))
+
+
+def _follow(town: Town, world: World) -> None:
+    town.follow("up", "left", "right", world=world)
+
+
+def _second_look(town: Town) -> None:
+    town.audit()
+    town.advance(minutes=1)
+
+
+def _listeners(town: Town) -> None:
+    for name in ("one", "two"):
+        town.put(name, {"events": [{"source": "shop", "match": {"paid": True}}]})
+
+
+def _offered(town: Town, **more: Any) -> None:
+    """A run that waits for an external worker."""
+    town.put_external(**{"timeout": "10m", **more})
+    town.advance(to=at("12:05:30"))
+
+
+def _workers_come(town: Town) -> None:
+    """One a minute, for a while."""
+    for _ in range(6):
+        town.advance(minutes=1)
+        town.work()
+
+
+def _worker_died(town: Town, **more: Any) -> None:
+    """A worker took the run and was not heard of again; its lease's timer is visible."""
+    _offered(town, **more)
+    town.lease(worker="walter")
+    town.advance(to=at("12:06:29"))
+    town.clock.at = at("12:06:31")
+
+
+def _pooled_workers(town: Town) -> None:
+    put_pool(town.world, NS, "printers", 1, expected=0)
+    _offered(town, schedule="4,5 12 * * *", concurrency={"pool": "printers"})
+
+
+def _done(town: Town, world: World) -> None:
+    town.work(world)
+
+
 CLIENTS: Final = {
     "put a new job": Story(lambda _town: None, lambda _town, world: _put(world, "*/5 * * * *", None)),
     "put an edit": Story(_running, lambda _town, world: _put(world, "*/3 * * * *", 1)),
@@ -252,6 +313,19 @@ CLIENTS: Final = {
         steps(lambda town: town.put(schedule=None)),
         lambda _town, world: trigger(world, job(), idempotency_key="once"),
     ),
+    "put a job that comes after another": Story(
+        steps(lambda town: town.put("up", "8 12 * * *")),
+        lambda _town, world: void(
+            put(
+                world, NS, {"name": "job", "command": "true", "schedule": {"after": ["up"]}}, actor="ann", expected=None
+            )
+        ),
+        then=steps(lambda town: town.advance(minutes=10), lambda town: town.follow("up")),
+    ),
+    "rerun under a key": Story(
+        steps(lambda town: town.put(schedule="5 12 * * *"), lambda town: town.advance(minutes=7)),
+        lambda _town, world: rerun(world, run_key(at("12:05")), idempotency_key="again"),
+    ),
     "cancel a planned run": Story(_running, lambda _town, world: cancel(world, run_key(at("12:10")), actor="ann")),
     "cancel a running run that another waits for": Story(
         _waiter, lambda _town, world: cancel(world, run_key(at("12:05")), actor="ann")
@@ -266,6 +340,16 @@ REPORTS: Final = {
     "complete a run that another waits for": Story(
         _waiter, lambda _town, world: complete(world, run_key(at("12:05")), epoch=1, outcome=Succeeded())
     ),
+    "something happens elsewhere": Story(
+        _listeners, lambda _town, world: occur(world, NS, Event("shop", "order", {"paid": True}, "order-1"))
+    ),
+    "follow a success": Story(_one_upstream, _follow),
+    "follow the successes of a gate": Story(_two_upstreams, _follow),
+    "pull and report": Story(_offered, _done, then=_workers_come),
+    "pull and report in a pool": Story(_pooled_workers, _done, then=_workers_come),
+    "pull and report what is tried again": Story(
+        steps(_hiccup, partial(_offered, retry=RETRY)), _done, then=_workers_come
+    ),
     "heartbeat": Story(
         _claimed, lambda _town, world: heartbeat(world, run_key(at("12:05")), epoch=1, lease=timedelta(minutes=11))
     ),
@@ -277,6 +361,24 @@ REPORTS: Final = {
 """What is repeated until it is heard."""
 
 DELIVERIES: Final = {
+    "follow a success, or leave it to the audit": Story(_one_upstream, _follow, then=_second_look),
+    "follow the successes of a gate, or leave it to the audit": Story(_two_upstreams, _follow, then=_second_look),
+    "attempt that offers": Story(
+        steps(
+            lambda town: town.put_external(startDeadline="30m"),
+            lambda town: town.advance(to=at("12:04:59")),
+            lambda town: setattr(town.clock, "at", at("12:05")),
+        ),
+        _deliver,
+        then=_workers_come,
+    ),
+    "attempt of a lost external worker's run": Story(_worker_died, _deliver, then=_workers_come),
+    "attempt of a lost external worker's run, at most once": Story(
+        partial(_worker_died, guarantee="at-most-once"), _deliver, then=_workers_come
+    ),
+    "attempt of an external worker's run that took too long": Story(
+        partial(_worker_died, timeout=50), _deliver, then=_workers_come
+    ),
     "sweep": Story(_ticked, _sweep),
     "sweep after an outage": Story(_outage, _sweep),
     "sweep a long wait": Story(_long_wait, _sweep),

@@ -9,6 +9,7 @@ import pytest
 
 from sweephand.domain.job import CatchupPolicy
 from sweephand.domain.run import ACTIVE, RunState
+from sweephand.engine.audit import audit
 from sweephand.engine.cancel import cancel
 from sweephand.engine.complete import complete
 from sweephand.engine.delete import delete
@@ -21,7 +22,7 @@ from sweephand.engine.trigger import trigger
 from sweephand.errors import Conflict, StaleVersion
 from sweephand.ports import Lane, Succeeded, World
 from tests.engine.faults import Act, Fault, Trap, crossed, dying_before, trapped, void, with_another
-from tests.engine.stories import CLIENTS, DELIVERIES
+from tests.engine.stories import CLIENTS, DELIVERIES, REPORTS
 from tests.engine.world import HOLD, NS, RUN_LANES, TRANSIENT, Town, at, dies, job, run_key
 
 
@@ -147,6 +148,11 @@ ACTS: Final[dict[str, Act]] = {
     "sweep": lambda town, world: void((tick(world), town.drive(world, lanes=(Lane.SWEEP,)))),
     "complete": lambda _town, world: complete(world, run_key(at("12:05")), epoch=1, outcome=Succeeded()),
     "cancel": lambda _town, world: cancel(world, run_key(at("12:05")), actor="bob"),
+    "follow": lambda town, world: town.follow("up", "left", "right", world=world),
+    "follow too": lambda town, world: town.follow("right", "up", "left", world=world),
+    "audit": lambda _town, world: audit(world, NS),
+    "work": lambda town, world: town.work(world),
+    "work too": lambda town, world: town.work(world),
     "cancel the next": lambda _town, world: cancel(world, run_key(at("12:10")), actor="bob"),
 }
 SCENES: Final = {
@@ -157,6 +163,17 @@ SCENES: Final = {
         "attempt that waits for a place",
         ["deliver", "complete", "cancel", "cancel the next"],
     ),
+    "a success is new": (
+        "follow a success, or leave it to the audit",
+        ["follow", "follow too", "audit", "edit", "pause", "delete"],
+    ),
+    "two successes are new": (
+        "follow the successes of a gate, or leave it to the audit",
+        ["follow", "follow too", "audit", "edit", "delete"],
+    ),
+    "a run is on offer": ("pull and report", ["work", "work too", "deliver", "edit", "pause", "delete", "cancel"]),
+    "a worker is lost": ("attempt of a lost external worker's run", ["deliver", "work", "audit", "cancel"]),
+    "one place and two on offer": ("pull and report in a pool", ["work", "work too", "deliver", "cancel"]),
 }
 PAIRS: Final = [
     (scene, one, other) for scene, (_, acts) in SCENES.items() for one in acts for other in acts if one != other
@@ -169,6 +186,6 @@ def edit(world: World, schedule: str, expected: int) -> None:
 
 @pytest.mark.parametrize(("scene", "one", "other"), PAIRS)
 def test_whatever_comes_between_two_steps_nothing_is_lost_doubled_or_stuck(scene: str, one: str, other: str) -> None:
-    story = (CLIENTS | DELIVERIES)[SCENES[scene][0]]
+    story = (CLIENTS | REPORTS | DELIVERIES)[SCENES[scene][0]]
     found = crossed(story, ACTS[one], ACTS[other])
     assert not found, "\n".join(found)

@@ -109,12 +109,12 @@ def test_a_holder_that_died_before_its_claim_is_evicted_and_fenced(town: Town) -
     town.drive(dying_before(town.world, "runs.move"))
     before = town.run(first)
     (slot_holder,) = town.stores.slots.get(f"job/{job()}").holders
-    assert (before.state, slot_holder.run) == (RunState.PLANNED, first)
+    assert (before.state, slot_holder.run) == (RunState.QUEUED, first)
     far_away = int(timedelta(hours=3) / timedelta(microseconds=1))
     town.stores.database.run("UPDATE messages SET visible_at = visible_at + ?", (far_away,))
     town.clock.at += timedelta(minutes=5)
     second = start(town, "job")
-    assert (town.run(second).state, town.run(first).state) == (RunState.SUCCEEDED, RunState.PLANNED)
+    assert (town.run(second).state, town.run(first).state) == (RunState.SUCCEEDED, RunState.QUEUED)
     assert town.run(first).rev > before.rev
     assert not town.world.runs.move(
         before, before.claimed(now=town.clock.at, nonce="x", owner="slow", lease=timedelta(1), version=1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from random import Random
@@ -19,6 +20,8 @@ from sweephand.domain.retry import Failure, FailureClass
 from sweephand.domain.run import Run
 from sweephand.engine.attempt import Attempted, Fate, attempt
 from sweephand.engine.audit import Audited, audit
+from sweephand.engine.follow import follow
+from sweephand.engine.lease import Leased, lease, report
 from sweephand.engine.ledger import ledger
 from sweephand.engine.pause import pause
 from sweephand.engine.put import put
@@ -26,7 +29,7 @@ from sweephand.engine.resume import Resumed, resume
 from sweephand.engine.sweep import Swept, sweep
 from sweephand.engine.tick import tick
 from sweephand.engine.watch import watch
-from sweephand.errors import Unavailable
+from sweephand.errors import StaleEpoch, Unavailable
 from sweephand.messages import SweepShards, decode
 from sweephand.ports import Call, Delivery, Lane, Outcome, Pace, Succeeded, World
 
@@ -82,6 +85,9 @@ class Dice:
     def nonce(self) -> str:
         return f"{self._random.getrandbits(64):016x}"
 
+    def secret(self) -> str:
+        return urlsafe_b64encode(self._random.randbytes(32)).decode().rstrip("=")
+
     def chance(self) -> float:
         return self._chance
 
@@ -113,6 +119,11 @@ class Target:
     def execute(self, call: Call) -> Outcome:
         run = call.run
         self.calls.append(Executed(run.key, run.epoch, call.idempotency_key, self.clock.at, dict(call.params)))
+        return self.answer(call)
+
+    def answer(self, call: Call) -> Outcome:
+        """What the job's script or rule says."""
+        run = call.run
         answers, rule = self.script[run.key.job.name], self.rules.get(run.key.job.name)
         answer = answers.popleft() if answers else rule or Succeeded()
         return answer(call) if callable(answer) else answer
@@ -140,11 +151,45 @@ class Town:
         document = {"name": name, "command": "true", **more} | ({"schedule": schedule} if schedule else {})
         return put(self.world, NS, document, actor="ann", expected=expected)
 
+    def put_external(self, name: str = "job", schedule: Any = "5 12 * * *", **more: Any) -> Head:
+        """A job that external workers come for."""
+        queue, expected = more.pop("queue", "default"), more.pop("expected", None)
+        document = {"name": name, "run": {"external": {"queue": queue}}, **more}
+        return put(
+            self.world, NS, document | ({"schedule": schedule} if schedule else {}), actor="ann", expected=expected
+        )
+
     def pause(self, name: str = "job") -> Head:
         return pause(self.world, job(name), actor="ann")
 
     def resume(self, name: str = "job", catchup: str = "none", *, dry_run: bool = False) -> Resumed:
         return resume(self.world, job(name), catchup=CatchupPolicy(catchup), actor="ann", dry_run=dry_run)
+
+    # External workers, and those who follow changes.
+
+    def lease(self, world: World | None = None, *, worker: str = "wanda", most: int = 10) -> list[Leased]:
+        """What a worker of the default queue gets."""
+        return lease(world or self.world, NS, worker, ["default"], most=most)
+
+    def work(self, world: World | None = None, outcome: Outcome | None = None) -> list[Run]:
+        """A worker does all that is on offer."""
+        world, ended = world or self.world, []
+        for leased in self.lease(world):
+            run = leased.lease.run
+            done = Executed(run.key, run.epoch, leased.call.idempotency_key, self.clock.at, dict(leased.call.params))
+            self.target.calls.append(done)
+            with suppress(StaleEpoch):  # it was cancelled, or the worker overslept
+                ended.append(
+                    report(
+                        world, leased.lease.id, NS, epoch=run.epoch, outcome=outcome or self.target.answer(leased.call)
+                    )
+                )
+        return ended
+
+    def follow(self, *names: str, world: World | None = None) -> int:
+        """Somebody is told of every run of these jobs."""
+        runs = [run for name in names for run in self.runs(name)]
+        return follow(world or self.world, f"batch-{self.clock.at.isoformat()}", runs)
 
     # Time.
 

@@ -43,10 +43,10 @@ from sweephand.domain.plain import plain
 from sweephand.domain.retry import Backoff, Retry
 from sweephand.domain.schedule import Schedule
 from sweephand.domain.shorthand import MAIN_TASK, written_out
-from sweephand.domain.timetable import JOB_NAMES, read_schedule
+from sweephand.domain.timetable import JOB_NAMES, read_occasions, read_schedule
 from sweephand.errors import InvalidInput
 
-__all__ = ["TriggerRule", "decode_version", "document_of", "encode_version", "parse"]
+__all__ = ["TEMPLATE_FIELDS", "TriggerRule", "decode_version", "document_of", "encode_version", "parse"]
 
 DOCUMENT_BYTES_MAX: Final = 262_144
 TASK_BYTES: Final = 256
@@ -60,6 +60,32 @@ PARAMS_BYTES_MAX: Final = 32_768
 TAGS_MAX: Final = 50
 NOTICES_MAX: Final = 20
 FAILURES_MAX: Final = 1_000
+
+
+TEMPLATE_FIELDS: Final = (
+    "description",
+    "schedule",
+    "dependencies",
+    "catchup",
+    "overlap",
+    "startDeadline",
+    "concurrency",
+    "priority",
+    "guarantee",
+    "retry",
+    "retries",
+    "timeout",
+    "runTimeout",
+    "deadline",
+    "pauseAfterFailures",
+    "notify",
+    "params",
+    "tags",
+    "tasks",
+    "run",
+    "command",
+)
+"""What jobs may have in common: every field of a definition but its name."""
 
 
 class TriggerRule(StrEnum):
@@ -127,7 +153,7 @@ _NOTICE_EVENTS: Final = listed(
     distinct=True,
 )
 _NOTICE_TARGET: Final = text(
-    2_048, pattern=r"[a-z][a-z0-9+.-]*:\S+", right="a target is a kind and an address, such as sns:alerts"
+    2_048, pattern=r"[a-z][a-z0-9+.-]*:[^\x00-\x20\x7f]+", right="a target is a kind and an address, such as sns:alerts"
 )
 
 
@@ -206,9 +232,12 @@ def _bytes_max(document: Any) -> int:
 
 def _job(document: Mapping[str, Any], schedule: Reader[Schedule | None], step: Reader[Step]) -> Job:
     fields = Fields(document, "")
+    after, events = read_occasions(document)
     job = Job(
         name=fields.get("name", name, "", required=True),
         schedule=fields.get("schedule", schedule, None),
+        after=after,
+        events=events,
         description=fields.get("description", _DESCRIPTION, ""),
         catchup=fields.get("catchup", _catchup, _CATCHUP),
         overlap=fields.get("overlap", _OVERLAP, Overlap.ALLOW),

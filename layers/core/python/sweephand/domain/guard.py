@@ -13,11 +13,13 @@ from sweephand.domain.calendars import CalendarHistory
 from sweephand.domain.ids import RunKey
 from sweephand.domain.job import CatchupPolicy, Head, Job, JobStatus, Overlap
 from sweephand.domain.reasons import Reason, ReasonCode
-from sweephand.domain.run import UNSTARTED, Run
+from sweephand.domain.run import UNSTARTED, Run, Trigger
 from sweephand.domain.schedule import Blackout, HoldPolicy, Schedule
 from sweephand.domain.slots import Need, Slot
 from sweephand.domain.timeline import Segment
 
+_AUTOMATIC: Final = frozenset({Trigger.EVENT, Trigger.DEPENDENCY})
+"""Runs that nobody asked for in person: a pause stops them too."""
 _SHORTLY: Final = timedelta(seconds=30)
 """Longer than a resume takes, and so long that one that stopped half way is repaired before deliveries run out."""
 
@@ -79,7 +81,11 @@ def guard(scene: Scene, *, now: datetime) -> Decision:
     if now < run.start_at:
         return Wait(Reason(ReasonCode.NOT_YET, f"due at {run.start_at.isoformat()}"), run.start_at)
     if not run.is_scheduled:
-        return Start() if scene.job is not None else Skip(_deleted(head))
+        if scene.job is None:
+            return Skip(_deleted(head))
+        if run.trigger in _AUTOMATIC and head.status is JobStatus.PAUSED:
+            return Skip(Reason(ReasonCode.PAUSED, "the job was paused when this came: rerun it if it is still wanted"))
+        return Start()
     if scene.at_fire is None or scene.at_fire.schedule is None or not scene.at_fire.schedule.names(run.fire_at):
         return Void(
             Reason(

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
+from sweephand.domain.events import EventRule
 from sweephand.domain.ids import JobKey
 from sweephand.domain.lifecycle import Lifecycle
 from sweephand.domain.retry import Retry
@@ -138,6 +139,10 @@ class Job:
     name: str
     tasks: tuple[Task, ...]
     schedule: Schedule | None = None
+    after: tuple[str, ...] = ()
+    """Jobs whose success makes this one run."""
+    events: tuple[EventRule, ...] = ()
+    """Events that make this one run."""
     description: str = ""
     catchup: Catchup = field(default_factory=Catchup)
     overlap: Overlap = Overlap.ALLOW

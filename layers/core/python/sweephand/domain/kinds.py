@@ -25,6 +25,7 @@ from sweephand.domain.fields import (
     text,
     whole,
 )
+from sweephand.domain.templates import check
 from sweephand.errors import InvalidInput
 
 __all__ = ["KINDS", "Step", "argv", "read_step", "read_stored_step"]
@@ -102,6 +103,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 "kwargs": object_of(PAYLOAD_BYTES_MAX),
                 "requirements": listed(text(512), 200),
                 "code": text(256),
+                "cwd": _ADDRESS,
             },
         ),
         "container": Kind(
@@ -176,15 +178,18 @@ def read_step(value: Any, path: str, *, operators: frozenset[str] = frozenset())
     step = found[0]
     kind = KINDS.get(step, _OPERATOR)
     fields = Fields(value, path)
+    # A shell's own syntax is not ours to split.
+    is_line = step == "command" and value.get("shell") is True
     if kind.main is None:
         spec: Mapping[str, Any] = fields.get(step, partial(_read_object, kind), {}, required=True)
     else:
-        # A shell's own syntax is not ours to split.
-        is_line = step == "command" and value.get("shell") is True
         main = fields.get(step, text(COMMAND_CHARS_MAX) if is_line else kind.main, "", required=True)
         _read_fields(kind, fields)
         spec = _spec(list(main) if isinstance(main, tuple) else main, step, value)
     fields.done()
+    for option, given in value.items():
+        if not kind.is_open:
+            check(given, fields.path(option), is_shell=is_line and option == step)
     return step, spec
 
 

@@ -22,6 +22,8 @@ class ReasonCode(StrEnum):
     CONCURRENCY = "concurrency"
     POOL = "pool"
     CATCHUP = "catchup"
+    WORKER = "worker"
+    TASK = "task"
     RETRY = "retry"
     TIMEOUT = "timeout"
     LOST = "lost"

@@ -82,6 +82,7 @@ RUN_LIFECYCLE: Final = Lifecycle(
         (_S.RUNNING, _E.RETRIED): _S.RETRYING,
         (_S.RUNNING, _E.FAILED): _S.FAILED,
         (_S.RUNNING, _E.CANCELLED): _S.CANCELLED,
+        (_S.RUNNING, _E.SKIPPED): _S.SKIPPED,
         (_S.RETRYING, _E.PARKED): _S.RETRYING,
         (_S.RETRYING, _E.FENCED): _S.RETRYING,
         (_S.RETRYING, _E.CLAIMED): _S.RUNNING,
@@ -237,7 +238,16 @@ class Run:
         )
 
     def skipped(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
-        return self.after(RunEvent.SKIPPED, now=now, nonce=nonce, reason=reason, wake_at=None, ended_at=now)
+        """Not run, or begun and left by its own task: the reason says which."""
+        return self.after(
+            RunEvent.SKIPPED,
+            now=now,
+            nonce=nonce,
+            reason=reason,
+            lease_until=None,
+            wake_at=None,
+            ended_at=now,
+        )
 
     def voided(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
         return self.after(RunEvent.VOIDED, now=now, nonce=nonce, reason=reason, wake_at=None, ended_at=now)

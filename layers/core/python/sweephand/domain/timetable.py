@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sweephand.domain.cron import Cron
+from sweephand.domain.events import EventRule
 from sweephand.domain.fields import Fields, choice, duration, instant, listed, name, object_of, text
 from sweephand.domain.schedule import (
     BLACKOUTS_MAX,
@@ -24,7 +26,7 @@ from sweephand.domain.schedule import (
 from sweephand.domain.zones import zone
 from sweephand.errors import InvalidInput
 
-__all__ = ["JOB_NAMES", "read_schedule"]
+__all__ = ["JOB_NAMES", "read_occasions", "read_schedule"]
 
 DEPENDENCIES_MAX: Final = 100
 EVENTS_MAX: Final = 50
@@ -36,6 +38,7 @@ _FOLD: Final = choice(Fold)
 _HOLD_POLICY: Final = choice(HoldPolicy)
 _PERIOD: Final = duration(timedelta(seconds=1), PERIOD_MAX)
 _JITTER: Final = duration(most=JITTER_MAX)
+_EVENT_NAME: Final = text(256)
 _MATCH: Final = object_of(MATCH_BYTES_MAX)
 
 
@@ -81,6 +84,18 @@ def read_schedule(value: Any, path: str, *, namespace: str, job: Any, now: datet
     return Schedule(found, timezone, gap, fold, start_at, end_at, jitter, calendar, blackouts)
 
 
+def read_occasions(document: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[EventRule, ...]]:
+    """The jobs and the events that make a job run, from a document whose fields `read_schedule` refuses if wrong."""
+    schedule = document.get("schedule")
+    given = schedule if isinstance(schedule, Mapping) else {}
+    after = given.get("after") or document.get("dependencies") or ()
+    events = given.get("events") or ()
+    try:
+        return JOB_NAMES(list(after), "") if after else (), _EVENTS(list(events), "") if events else ()
+    except (InvalidInput, TypeError):
+        return (), ()
+
+
 def _begun(recurrence: Cron | Every, start_at: datetime | None, now: datetime) -> Cron | Every:
     """A rate counts from its start or, as EventBridge has it, from when it is made."""
     if isinstance(recurrence, Cron):
@@ -117,12 +132,15 @@ def _blackout(value: Any, path: str) -> Blackout:
         raise InvalidInput(refused.message, path) from None
 
 
-def _event(value: Any, path: str) -> None:
+def _event(value: Any, path: str) -> EventRule:
     fields = Fields(value, path)
-    fields.get("source", text(256), "", required=True)
-    fields.get("type", text(256), None)
-    fields.get("match", _MATCH, None)
+    rule = EventRule(
+        fields.get("source", _EVENT_NAME, "", required=True),
+        fields.get("type", _EVENT_NAME, None),
+        fields.get("match", _MATCH, {}),
+    )
     fields.done()
+    return rule
 
 
 _BLACKOUTS: Final = listed(_blackout, BLACKOUTS_MAX)

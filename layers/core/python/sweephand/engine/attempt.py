@@ -12,17 +12,21 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, assert_never
 
-from sweephand.domain.guard import Scene, Skip, Start, Void, Wait, guard
-from sweephand.domain.job import Guarantee, Head, Job
-from sweephand.domain.limits import LOST_MAX, OVERDUE_GRACE, SIDES_BLUR
+from sweephand.domain.guard import Skip, Start, Void, Wait, guard
+from sweephand.domain.job import Guarantee, Job
+from sweephand.domain.limits import LOST_MAX, SIDES_BLUR
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run, RunState
+from sweephand.domain.templates import run_facts
 from sweephand.engine.claim import claim, lease_of, timeout_of
 from sweephand.engine.complete import LOST, TIMEOUT, complete, follow_up, set_timer, task_of
 from sweephand.engine.holding import take
 from sweephand.engine.insist import move
-from sweephand.engine.lookup import calendar_of, job_of, segment_at, version_of
+from sweephand.engine.lookup import job_of, version_of
+from sweephand.engine.offer import LEASE, Puller, is_external, offer, queue_of
+from sweephand.engine.planning import letter_for
+from sweephand.engine.scene import scene_of
 from sweephand.errors import Defect, StaleEpoch, Unavailable
 from sweephand.messages import AttemptRun
 from sweephand.ports import Call, Delivery, Outcome, World
@@ -60,6 +64,8 @@ class _Case:
     message: AttemptRun
     delivery: Delivery
     now: datetime
+    pulled: str | None = None
+    """The queue that an external worker came to for the run, if one did."""
 
     @property
     def is_the_timer(self) -> bool:
@@ -73,15 +79,16 @@ def attempt(world: World, message: AttemptRun, delivery: Delivery) -> Attempted:
     return begun if isinstance(begun, Attempted) else finish(world, begun, world.target.execute(begun))
 
 
-def begin(world: World, message: AttemptRun, delivery: Delivery) -> Call | Attempted:
+def begin(world: World, message: AttemptRun, delivery: Delivery, *, pulled: str | None = None) -> Call | Attempted:
     """The first half: claim the run for one attempt if it may start; the call, or what came of the delivery instead.
 
-    From the claim on, the message is the lease's timer. Repeating it meets the lease.
+    From the claim on, the message is the lease's timer. A run for external workers is offered to them, and claimed
+    when one comes for it to its queue (`pulled`). Repeating it meets the lease.
     """
     run = world.runs.get(message.run)
     if run is None or run.is_terminal:
         return Attempted(Fate.DELETE, "ended")
-    case = _Case(world, run, message, delivery, world.clock.now())
+    case = _Case(world, run, message, delivery, world.clock.now(), pulled)
     match run.state:
         case RunState.RUNNING:
             return _meet_lease(case)
@@ -104,16 +111,46 @@ def finish(world: World, call: Call, outcome: Outcome) -> Attempted:
 def _meet_lease(case: _Case) -> Call | Attempted:
     """Somebody owns the run, or did: a live lease is left alone, a dead one is taken over or ends the run."""
     job, version = _started_with(case)
-    ends_at = case.run.lease_until or case.now
+    leased_until = ends_at = case.run.lease_until or case.now
     if job.guarantee is Guarantee.EFFECTIVELY_ONCE:
         ends_at += SIDES_BLUR  # the owner's clock may be behind ours: no second attempt while it may still act
+    puller = Puller.of(case.run) if is_external(job) else None
     if case.now < ends_at:
-        return _keep(case, ends_at, "owned")
+        return _watch_over(case, job, puller, ends_at) if puller else _keep(case, ends_at, "owned")
+    if puller and puller.claimed_at + (timeout := timeout_of(job, case.run, now=puller.claimed_at)) <= leased_until:
+        return _end_late(case, timeout)
     if job.guarantee is Guarantee.AT_MOST_ONCE or case.run.lost >= LOST_MAX:
         failure = Failure(LOST, f"The worker of attempt {case.run.attempt} was lost.")
         reason = Reason(ReasonCode.LOST, failure.message)
         return _end(case, case.run.failed(failure, reason, now=case.now, nonce=case.world.dice.nonce()))
-    return _claim(case, job, version)
+    return _offer(case, job) if _is_for_others(case, job) else _claim(case, job, version)
+
+
+def _watch_over(case: _Case, job: Job, puller: Puller, ends_at: datetime) -> Attempted:
+    """A pulled run's lease is renewed for hours: its timer goes on as a new message, since returns are counted.
+
+    Only the timer that was sent for this claim, or went on from it, does; any other may go.
+    """
+    if case.pulled is not None:
+        return _keep(case, ends_at, "owned")
+    if case.message.timer is None or case.message.timer < puller.claimed_at + LEASE:
+        return Attempted(Fate.DELETE, "timer is set")
+    set_timer(case.world, case.run, job, at=ends_at, now=case.now)
+    return Attempted(Fate.DELETE, "owned")
+
+
+def overdue(timeout: timedelta) -> Failure:
+    """How an attempt fails that an external worker did not end in time."""
+    return Failure(TIMEOUT, f"The attempt took longer than {timeout}.")
+
+
+def _end_late(case: _Case, timeout: timedelta) -> Attempted:
+    """The lease was renewed for as long as the attempt may take: its worker is not lost, but too slow."""
+    try:
+        ended = complete(case.world, case.run.key, epoch=case.run.epoch, outcome=overdue(timeout), claimed=case.run)
+    except StaleEpoch:
+        return _lost_race()
+    return Attempted(Fate.DELETE, str(ended.state))
 
 
 def _try_again(case: _Case) -> Call | Attempted:
@@ -130,7 +167,7 @@ def _consider(case: _Case) -> Call | Attempted:
     if head is None:
         raise Defect(f"Run {case.run.key} has no job.")
     job = job_of(case.world, head)
-    decision = guard(_scene(case, head, job), now=case.now)
+    decision = guard(scene_of(case.world, case.run, head, job, now=case.now), now=case.now)
     nonce = case.world.dice.nonce()
     match decision:
         case Start():
@@ -147,27 +184,30 @@ def _consider(case: _Case) -> Call | Attempted:
             assert_never(decision)
 
 
-def _scene(case: _Case, head: Head, job: Job | None) -> Scene:
-    if not case.run.is_scheduled or case.now < case.run.start_at:
-        return Scene(case.run, head, job)
-    at_fire = segment_at(case.world, head, job, case.run.fire_at)
-    calendar = calendar_of(case.world, head, job) if job else None
-    return Scene(case.run, head, job, at_fire, calendar, _dropped(case))
+def _is_for_others(case: _Case, job: Job) -> bool:
+    """Whether somebody else does such runs than whoever has come; an edit may have changed that since the offer."""
+    return (queue_of(job) if is_external(job) else None) != case.pulled
 
 
-def _dropped(case: _Case) -> Reason | None:
-    """Why this fire was given up, if it was: a sweeper that slept through that decision may have put the run after it.
-
-    Only what is late can have been given up, so a punctual run costs no read.
-    """
-    run = case.run
-    if case.now - run.start_at <= OVERDUE_GRACE:
-        return None
-    stretches = case.world.runs.dropped(run.key.job, since=run.fire_at, until=run.fire_at + timedelta(seconds=1))
-    return next((one.reason for one in stretches if one.first <= run.fire_at <= one.last), None)
+def _offer(case: _Case, job: Job) -> Attempted:
+    """Let those know who do such runs; one of them will come for it."""
+    run, now = case.run, case.now
+    if not is_external(job):
+        case.world.queue.send([letter_for(run, job, now=now)])
+        return Attempted(Fate.DELETE, "sent on")
+    if not timeout_of(job, run, now=now):
+        return _end_out_of_time(case)
+    if not offer(case.world, run, job, now=now):
+        return _lost_race()
+    waits = run.reason is not None and run.reason.code is ReasonCode.WORKER
+    if waits and case.pulled is None and run.wake_at is not None and case.message.timer == run.wake_at >= now:
+        return _keep(case, run.wake_at, "offered")  # the start deadline's timer is early: it is the only one
+    return Attempted(Fate.DELETE, "offered")
 
 
 def _hold_and_claim(case: _Case, job: Job, version: int) -> Call | Attempted:
+    if _is_for_others(case, job):
+        return _offer(case, job)
     answer = take(case.world, case.run, job, now=case.now)
     match answer:
         case Start():
@@ -204,9 +244,10 @@ def _claim(case: _Case, job: Job, version: int) -> Call | Attempted:
     world = case.world
     timeout = timeout_of(job, case.run, now=case.now)
     if not timeout:
-        failure = Failure(TIMEOUT, f"The run's time was up after {case.run.attempt} attempts.")
-        reason = Reason(ReasonCode.TIMEOUT, failure.message)
-        return _end(case, case.run.failed(failure, reason, now=case.now, nonce=world.dice.nonce()))
+        return _end_out_of_time(case)
+    if case.pulled is not None:
+        # No message carries it, so the lease's timer is sent first: a worker that dies is always noticed.
+        set_timer(world, case.run, job, at=case.now + LEASE, now=case.now)
     claimed = claim(world, case.run, job, version=version, now=case.now)
     if claimed is None:
         return _lose(case)
@@ -218,6 +259,12 @@ def _claim(case: _Case, job: Job, version: int) -> Call | Attempted:
     if world.clock.now() - case.now > (world.pace.lease or world.pace.lease_grace):
         return Attempted(Fate.LEAVE, "overslept")  # it would outlive its lease, beside the next attempt
     return _call(claimed, job, timeout)
+
+
+def _end_out_of_time(case: _Case) -> Attempted:
+    failure = Failure(TIMEOUT, f"The run's time was up after {case.run.attempt} attempts.")
+    reason = Reason(ReasonCode.TIMEOUT, failure.message)
+    return _end(case, case.run.failed(failure, reason, now=case.now, nonce=case.world.dice.nonce()))
 
 
 def _lose(case: _Case) -> Attempted:
@@ -238,7 +285,8 @@ def _keep(case: _Case, until: datetime, event: str) -> Attempted:
 
 def _call(run: Run, job: Job, timeout: timedelta) -> Call:
     task = task_of(job)
-    return Call(run, task, {**job.params, **run.params}, run.idempotency_key(task.id), timeout)
+    params = {**job.params, **run.params}
+    return Call(run, task, params, run.idempotency_key(task.id), timeout, run_facts(run, job, task))
 
 
 def _started_with(case: _Case) -> tuple[Job, int]:

@@ -17,6 +17,8 @@ from sweephand.domain.zones import TZDATA_VERSION
 from sweephand.engine.ledger import ledger, runs_between
 from sweephand.engine.lookup import job_of
 from sweephand.engine.planning import carrying_entry, letter_for, plan_jobs
+from sweephand.engine.release import release
+from sweephand.engine.wire import dependents_of
 from sweephand.ports import World
 
 OVERDUE: Final = timedelta(minutes=5)
@@ -28,6 +30,9 @@ RECENT: Final = AUDITED_BACK + timedelta(hours=2)
 JUDGED_BACK: Final = timedelta(days=8)
 """How long a day may wait for its last fire's fate, such as a resume's decision, before nobody judges it any more."""
 
+FOLLOWED_BACK: Final = timedelta(hours=2)
+"""How far back successes are followed again; longer than the pause between two audits."""
+
 _PAGE: Final = 200
 
 
@@ -38,6 +43,7 @@ class Audited:
     jobs: int = 0
     rearmed: int = 0
     resent: int = 0
+    released: int = 0
     judged: int = 0
     missing: int = 0
     extra: int = 0
@@ -63,21 +69,33 @@ def audit_job(world: World, head: Head, *, recent: timedelta = RECENT) -> Audite
     rearmed = 0
     if head.plan_at is not None and head.plan_at < now - OVERDUE:
         rearmed = plan_jobs(world, [head], now=now).jobs
-    resent = _resend(world, head, runs_between(world, head.key, now - recent, now + timedelta(seconds=1)), now)
-    return Audited(jobs=1, rearmed=rearmed, resent=resent) + _judge(world, head, now)
+    runs = list(runs_between(world, head.key, now - recent, now + timedelta(seconds=1)))
+    resent = _resend(world, head, runs, now)
+    released = _release(world, head, runs, now)
+    return Audited(jobs=1, rearmed=rearmed, resent=resent, released=released) + _judge(world, head, now)
+
+
+def _release(world: World, head: Head, runs: Iterable[Run], now: datetime) -> int:
+    """Let dependents go on after recent successes, in case nobody followed those."""
+    dependents = dependents_of(world, head.key)
+    if not dependents:
+        return 0
+    return sum(release(world, dependents, run) for run in runs if run.changed_at > now - FOLLOWED_BACK)
 
 
 def _resend(world: World, head: Head, runs: Iterable[Run], now: datetime) -> int:
     job = job_of(world, head)
-    letters, entries = [], []
+    letters, entries, reminders = [], [], 0
     for run in runs:
         if is_stuck(run, head, now):
             letters.append(letter_for(run, job, now=now))
+            # That no worker came for it yet is nothing wrong: it is offered again in case its offer was lost.
+            reminders += run.reason is not None and run.reason.code is ReasonCode.WORKER
         if not run.is_terminal and instant_of(run.key.run_id) < now - AUDITED_BACK:
             entries.append(carrying_entry(world, run.key, now=now))
     world.due.arm(entries)
     world.queue.send(letters)
-    return len(letters)
+    return len(letters) - reminders
 
 
 def is_stuck(run: Run, head: Head, now: datetime) -> bool:

@@ -17,7 +17,7 @@ from sweephand.engine.lookup import version_of
 from sweephand.engine.pause import pause
 from sweephand.engine.planning import run_entry, timer_for
 from sweephand.errors import NotFound, StaleEpoch
-from sweephand.ports import Outcome, Succeeded, World
+from sweephand.ports import Outcome, Skipped, Succeeded, World
 
 LOST: Final = "Lost"
 """The error of a run whose worker was lost for good."""
@@ -98,6 +98,8 @@ def _after(world: World, run: Run, outcome: Outcome) -> Run:
     now, nonce = world.clock.now(), world.dice.nonce()
     if isinstance(outcome, Succeeded):
         return run.succeeded(now=now, nonce=nonce, output=outcome.output)
+    if isinstance(outcome, Skipped):
+        return run.skipped(Reason(ReasonCode.TASK, outcome.reason[:200]), now=now, nonce=nonce)
     job = _job(world, run)
     if job is not None and run.started_at is not None:
         delay = retry_of(job).next_delay(outcome, run.failures, chance=world.dice.chance())

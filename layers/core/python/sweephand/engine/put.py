@@ -10,6 +10,10 @@ from sweephand.domain.definition import document_of, parse
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.job import A_MOMENT, Change, Head, Job, JobEvent, JobStatus, JobVersion
 from sweephand.engine.change import Switch, switch
+from sweephand.engine.pause import pause
+from sweephand.engine.quota import check_quota
+from sweephand.engine.share import check_references
+from sweephand.engine.wire import cycle_of, wire
 from sweephand.errors import Conflict, Defect, StaleVersion
 from sweephand.ports import World
 
@@ -22,14 +26,20 @@ def put(
     actor: str,
     expected: int | None,
     note: str = "",
+    operators: frozenset[str] = frozenset(),
 ) -> Head:
     """Put a definition in force; `expected` is the version that it is based on, None where the job must be new.
 
-    Repeating a put that took effect is refused as stale (or as existing), and changes nothing.
+    `operators` are kinds of steps that are installed beside the built-in ones. Repeating a put that took effect is
+    refused as stale (or as existing), and changes nothing.
     """
-    job = parse(document, namespace=namespace, now=world.clock.now())
+    job = parse(document, namespace=namespace, now=world.clock.now(), operators=operators)
     key = JobKey(namespace, JobName(job.name))
     plain = document_of(document)
+    _check_expected(key, world.jobs.head(key), expected)
+    check_references(world, namespace, job)
+    check_quota(world, key, job, is_new=expected is None)
+    wire(world, key, job)
 
     def work_out(head: Head | None, at: datetime) -> Switch:
         _check_expected(key, head, expected)
@@ -38,7 +48,7 @@ def put(
     head = switch(world, key, work_out)
     if head is None:
         raise Defect(f"Putting {key} came to nothing.")
-    return head
+    return held_if_circular(world, head, job)
 
 
 def new_version(
@@ -76,6 +86,17 @@ def new_version(
             JobEvent.PUT, at=at, nonce=nonce, created_at=created_at, catchup=None, catchup_upto=None, **fresh
         )
     return Switch(after, change, version)
+
+
+def held_if_circular(world: World, head: Head, job: Job) -> Head:
+    """The head; paused, where two puts at once made jobs come after each other, and neither saw the other's.
+
+    Whichever took effect last sees both here. Repeating it changes nothing.
+    """
+    cycle = cycle_of(world, head.key, job) if job.after else None
+    if cycle is None:
+        return head
+    return pause(world, head.key, actor="sweephand", note=f"these jobs come after each other: {cycle}")
 
 
 def _check_expected(key: JobKey, head: Head | None, expected: int | None) -> None:

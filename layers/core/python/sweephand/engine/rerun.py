@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from itertools import count
 
-from sweephand.domain.ids import RunKey, run_id_of_rerun
-from sweephand.domain.run import Run, Trigger
+from sweephand.domain.ids import RunId, RunKey, run_id_of_rerun
+from sweephand.domain.run import Run, RunState, Trigger
 from sweephand.engine.lookup import job_of, present_head
-from sweephand.engine.trigger import queue_once
+from sweephand.engine.trigger import REMEMBERED_FOR, queue_once
 from sweephand.errors import Conflict, Defect, NotFound
 from sweephand.ports import World
 
 
-def rerun(world: World, key: RunKey, *, note: str | None = None) -> Run:
+def rerun(world: World, key: RunKey, *, note: str | None = None, idempotency_key: str | None = None) -> Run:
     """The next generation of the run's fire, with its parameters; two reruns at once become two generations.
 
-    Repeating it makes another generation: callers that retry hand an idempotency key to the API.
+    Repeating it makes another generation, unless it is done under the same idempotency key within a day.
     """
     job = job_of(world, present_head(world, key.job))
     old = world.runs.get(key)
@@ -24,9 +26,13 @@ def rerun(world: World, key: RunKey, *, note: str | None = None) -> Run:
     if not old.is_terminal:
         raise Conflict(f"Run {key} is {old.state}: it can be run again once it has ended.")
     now = world.clock.now()
-    for generation in count(1):
+    for run_id in _own_ids(world, key, idempotency_key, until=now + REMEMBERED_FOR):
+        chosen = run_id
+        if idempotency_key is not None:
+            name = f"rerun/{key.job.name}/{key.run_id}/{idempotency_key}"
+            chosen = RunId(world.runs.remember(key.job.namespace, name, run_id, until=now + REMEMBERED_FOR))
         fresh = Run(
-            RunKey(key.job, run_id_of_rerun(key.run_id, generation)),
+            RunKey(key.job, chosen),
             old.fire_at,
             old.fire_at,
             Trigger.RERUN,
@@ -34,10 +40,27 @@ def rerun(world: World, key: RunKey, *, note: str | None = None) -> Run:
             params=old.params,
             rerun_of=key.run_id,
             note=note,
+            state=RunState.QUEUED,
             changed_at=now,
             nonce=world.dice.nonce(),
         )
         queued, is_new = queue_once(world, fresh, job, now=now)
-        if is_new:
+        if is_new or idempotency_key is not None:
             return queued
     raise Defect("There are only so many numbers.")
+
+
+def _own_ids(world: World, key: RunKey, idempotency_key: str | None, *, until: datetime) -> Iterator[RunId]:
+    """The ids of generations that are not there yet and that nobody else is about to put.
+
+    Else two reruns under two keys would choose the same generation, and the second would pass for the first's
+    repetition. A generation whose rerun stopped half way is left out.
+    """
+    mine = world.dice.nonce() if idempotency_key is None else f"{key.run_id}/{idempotency_key}"
+    for generation in count(1):
+        run_id = run_id_of_rerun(key.run_id, generation)
+        if world.runs.get(RunKey(key.job, run_id)) is not None:
+            continue
+        name = f"generation/{key.job.name}/{run_id}"
+        if world.runs.remember(key.job.namespace, name, mine, until=until) == mine:
+            yield run_id

@@ -8,7 +8,9 @@ from sweephand.domain.ids import JobKey
 from sweephand.domain.job import Head, JobStatus
 from sweephand.engine.change import Switch, switch
 from sweephand.engine.lookup import present_head
-from sweephand.engine.put import new_version
+from sweephand.engine.put import held_if_circular, new_version
+from sweephand.engine.share import check_references
+from sweephand.engine.wire import wire
 from sweephand.errors import NotFound, StaleVersion
 from sweephand.ports import World
 
@@ -23,6 +25,8 @@ def rollback(world: World, key: JobKey, number: int, *, actor: str, expected: in
     if old is None or old.job is None or old.document is None:
         raise NotFound(f"Job {key} has no version {number} to go back to.")
     job, document = old.job, old.document
+    check_references(world, key.namespace, job)
+    wire(world, key, job)
 
     def work_out(head: Head | None, at: datetime) -> Switch:
         if head is None or head.status is JobStatus.DELETED:
@@ -31,4 +35,4 @@ def rollback(world: World, key: JobKey, number: int, *, actor: str, expected: in
             raise StaleVersion(str(key), expected, head.version)
         return new_version(world, key, head, job, document, at=at, actor=actor, note=f"back to version {number}")
 
-    return switch(world, key, work_out) or present_head(world, key)
+    return held_if_circular(world, switch(world, key, work_out) or present_head(world, key), job)

@@ -1,43 +1,143 @@
-"""Objects that jobs share: calendars and pools."""
+"""Documents that jobs and people share: calendars, pools, templates, namespaces, members."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from sweephand.domain.calendars import Calendar, CalendarHistory
-from sweephand.domain.ids import Namespace, check_name
+from sweephand.domain.ids import JobName, Namespace, check_name
+from sweephand.domain.job import Job, JobStatus
 from sweephand.domain.limits import HOLDERS_MAX
+from sweephand.domain.trail import Deed
 from sweephand.engine.insist import insist
-from sweephand.errors import InvalidInput, StaleVersion
+from sweephand.engine.lookup import job_of
+from sweephand.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from sweephand.ports import World
 
+CALENDAR: Final = "calendar"
+POOL: Final = "pool"
+TEMPLATE: Final = "template"
+NAMESPACE: Final = "namespace"
 
-def put_calendar(world: World, namespace: Namespace, name: str, document: Mapping[str, Any], *, expected: int) -> int:
+_PAGE: Final = 500
+_USERS_SHOWN: Final = 5
+
+
+def put_calendar(
+    world: World,
+    namespace: Namespace,
+    name: str,
+    document: Mapping[str, Any],
+    *,
+    expected: int,
+    actor: str = "sweephand",
+) -> int:
     """A new version of a calendar; it takes effect after the look-ahead, so that no planned fire changes its mind.
 
     Repeating it is refused as stale.
     """
     calendar = Calendar.parse(document, id=check_name(name, path="calendar"))
-    stored = world.shared.get(namespace, "calendar", name)
+    stored = world.shared.get(namespace, CALENDAR, name)
     history = CalendarHistory.decode(stored[1]["versions"]) if stored else CalendarHistory()
     now = world.clock.now()
     effective_at = now + world.pace.lookahead if history.versions else now
     versions = history.with_version(effective_at, calendar).encode()
-    return _put(world, namespace, "calendar", name, {"versions": versions}, expected)
+    kept = {"versions": versions, "document": dict(document)}
+    return put_document(world, namespace, CALENDAR, name, kept, expected=expected, actor=actor)
 
 
-def put_pool(world: World, namespace: Namespace, name: str, slots: int, *, expected: int) -> int:
+def put_pool(
+    world: World, namespace: Namespace, name: str, slots: int, *, expected: int, actor: str = "sweephand"
+) -> int:
     """A pool of so many slots; a smaller size lets those who hold more finish. Repeating it is refused as stale."""
     check_name(name, path="pool")
     if isinstance(slots, bool) or not 1 <= slots <= HOLDERS_MAX:
         raise InvalidInput(f"slots must be 1 to {HOLDERS_MAX}.", "slots")
-    return _put(world, namespace, "pool", name, {"slots": slots}, expected)
+    return put_document(world, namespace, POOL, name, {"slots": slots}, expected=expected, actor=actor)
 
 
-def _put(world: World, namespace: Namespace, kind: str, name: str, document: Mapping[str, Any], expected: int) -> int:
-    if not insist(lambda: world.shared.put(namespace, kind, name, document, expected=expected)):
+def put_document(
+    world: World,
+    namespace: Namespace,
+    kind: str,
+    name: str,
+    document: Mapping[str, Any],
+    *,
+    expected: int,
+    actor: str,
+) -> int:
+    """The next revision of a shared document, with its row in the audit log. Repeating it is refused as stale."""
+    before = world.shared.get(namespace, kind, name) if expected else None
+    deed = _deed(world, namespace, kind, name, actor, "put", before[1] if before else None, document)
+    if not insist(lambda: world.shared.put(namespace, kind, name, document, expected=expected, deed=deed)):
         current = world.shared.get(namespace, kind, name)
         if current != (expected + 1, document):  # else the answer to our own write was lost
             raise StaleVersion(f"{kind} {name}", expected, current[0] if current else 0)
     return expected + 1
+
+
+def delete_document(
+    world: World, namespace: Namespace, kind: str, name: str, *, actor: str, expected: int | None = None
+) -> None:
+    """Remove a shared document that no job uses. Removing it again is refused as absent."""
+    stored = world.shared.get(namespace, kind, name)
+    if stored is None:
+        raise NotFound(f"There is no {kind} {name}.")
+    if expected is not None and stored[0] != expected:
+        raise StaleVersion(f"{kind} {name}", expected, stored[0])
+    used_by_jobs = kind in (CALENDAR, POOL)
+    users = [job.name for job in jobs_in_force(world, namespace) if _uses(job, kind, name)] if used_by_jobs else []
+    if users:
+        shown = ", ".join(users[:_USERS_SHOWN]) + (" and others" if len(users) > _USERS_SHOWN else "")
+        raise Conflict(f"The {kind} {name} is used by {shown}: change them first.")
+    deed = _deed(world, namespace, kind, name, actor, "delete", stored[1], None)
+    if not insist(lambda: world.shared.delete(namespace, kind, name, expected=stored[0], deed=deed)):
+        raise Conflict(f"The {kind} {name} changed meanwhile: read it again and repeat the change.")
+
+
+def check_references(world: World, namespace: Namespace, job: Job) -> None:
+    """Refuse a job that names a calendar or a pool which is not there: it would wait for ever, or never close."""
+    calendar = job.schedule.calendar if job.schedule else None
+    if calendar is not None and world.shared.get(namespace, CALENDAR, calendar) is None:
+        raise InvalidInput(f"There is no calendar '{calendar}': create it first.", "schedule.calendar")
+    pool = job.concurrency.pool
+    if pool is not None and world.shared.get(namespace, POOL, pool) is None:
+        raise InvalidInput(f"There is no pool '{pool}': create it first.", "concurrency.pool")
+
+
+def jobs_in_force(world: World, namespace: Namespace) -> Iterator[Job]:
+    """The definition of every job that is not deleted, by name."""
+    after: JobName | None = None
+    while heads := world.jobs.heads(namespace, after=after, limit=_PAGE):
+        for head in heads:
+            job = job_of(world, head) if head.status is not JobStatus.DELETED else None
+            if job is not None:
+                yield job
+        after = heads[-1].key.name
+
+
+def _uses(job: Job, kind: str, name: str) -> bool:
+    if kind == CALENDAR:
+        return job.schedule is not None and job.schedule.calendar == name
+    return kind == POOL and job.concurrency.pool == name
+
+
+def _deed(
+    world: World,
+    namespace: Namespace,
+    kind: str,
+    name: str,
+    actor: str,
+    verb: str,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+) -> Deed:
+    at, nonce = world.clock.now(), world.dice.nonce()
+    where = Namespace(name) if kind == NAMESPACE else namespace  # its own admins read of it
+    return Deed(where, at, nonce, actor, f"{kind}.{verb}", f"{kind}s/{name}", _shown(before), _shown(after))
+
+
+def _shown(document: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The document as its owner wrote it; a calendar's history is not part of it."""
+    return document.get("document", document) if document is not None else None

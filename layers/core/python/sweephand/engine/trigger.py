@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_trigger
 from sweephand.domain.job import Job
-from sweephand.domain.run import UNSTARTED, Run, Trigger
+from sweephand.domain.run import UNSTARTED, Run, RunState, Trigger
 from sweephand.engine.insist import insist
 from sweephand.engine.lookup import job_of, present_head
 from sweephand.engine.planning import letter_for, run_entry
@@ -44,6 +44,7 @@ def trigger(
         created_at=now,
         params=params or {},
         note=note,
+        state=RunState.QUEUED,
         changed_at=now,
         nonce=world.dice.nonce(),
     )
