@@ -1,0 +1,53 @@
+"""`python`: a function, `module:function`, in a process of its own, so that it can be ended and breaks nothing of ours.
+
+It is imported from the current folder, from PYTHONPATH where the task's `env` has one, or from what is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from sweephand.domain.retry import Failure, FailureClass
+from sweephand.errors import InvalidInput
+from sweephand.operators.operator import Attempt
+from sweephand.operators.program import environment, folder, run
+from sweephand.ports import Outcome
+
+_RUNNER: Final = Path(__file__).with_name("runner.py")
+"""Run as a file, not as a module: it needs nothing of ours, and importing us would take longer than most tasks."""
+_NOT_YET: Final = ("requirements", "code")
+
+
+class Python:
+    """Calls functions."""
+
+    def __init__(self, base: Mapping[str, str]) -> None:
+        self._base = base
+
+    def execute(self, attempt: Attempt) -> Outcome:
+        for option in _NOT_YET:
+            if attempt.call.task.spec.get(option):
+                raise InvalidInput(f"This place cannot run a function with '{option}' yet.", option)
+        env = environment(attempt, self._base)
+        request, failure = attempt.place.root / "call.json", attempt.place.root / "failure.json"
+        call = {
+            "function": attempt.call.task.spec["value"],
+            "args": attempt.option("args", []),
+            "kwargs": attempt.option("kwargs", {}),
+            "output": str(attempt.place.output),
+            "failure": str(failure),
+        }
+        request.write_text(json.dumps(call))
+        # -P: our folder does not become a place to import from; -u: what was printed before a kill is not lost.
+        outcome = run(attempt, [sys.executable, "-P", "-u", str(_RUNNER), str(request)], env=env, cwd=folder(attempt))
+        return _told(failure) if isinstance(outcome, Failure) and failure.exists() else outcome
+
+
+def _told(failure: Path) -> Failure:
+    told = json.loads(failure.read_text())
+    kind = FailureClass.PERMANENT if told["permanent"] else FailureClass.TRANSIENT
+    return Failure(told["error"][:128], told["message"], kind)

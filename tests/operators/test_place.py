@@ -1,0 +1,74 @@
+"""The folder of an attempt: gone afterwards, but for the checkpoint that the next attempt begins with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from sweephand.domain.ids import RunId, RunKey
+from sweephand.domain.retry import Failure
+from sweephand.operators import Operators
+from sweephand.ports import Call, Skipped, Succeeded
+from tests.operators.calls import command
+
+SAVES = 'mkdir -p junk; cat "$SWEEPHAND_CHECKPOINT"; printf %s "$SWEEPHAND_ATTEMPT" >> "$SWEEPHAND_CHECKPOINT"; '
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_checkpoint_outlives_failures_and_nothing_else_does(tmp_path: Path) -> None:
+    operators = Operators(tmp_path)
+    for attempt in (1, 2):
+        assert isinstance(operators.execute(command(SAVES + "exit 1", shell=True, attempt=attempt)), Failure)
+        assert left(tmp_path) == ["checkpoint"]
+        assert not list(tmp_path.rglob("junk"))
+    assert operators.execute(command(SAVES, shell=True, attempt=3)) == Succeeded({"stdout": "12"})
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_attempt_that_saves_nothing_keeps_what_it_was_given(tmp_path: Path) -> None:
+    operators = Operators(tmp_path)
+    operators.execute(command(SAVES + "exit 1", shell=True, attempt=1))
+    operators.execute(command(["false"], attempt=2))
+    assert operators.execute(command(SAVES, shell=True, attempt=3)) == Succeeded({"stdout": "1"})
+
+
+def test_the_newest_checkpoint_counts_although_a_lost_attempt_saves_later(tmp_path: Path) -> None:
+    operators = Operators(tmp_path)
+    for attempt in (2, 1):
+        operators.execute(command(SAVES + "exit 1", shell=True, attempt=attempt))
+    assert operators.execute(command(SAVES, shell=True, attempt=3)) == Succeeded({"stdout": "2"})
+
+
+def test_a_checkpoint_may_be_a_folder_and_a_skip_ends_it(tmp_path: Path) -> None:
+    operators = Operators(tmp_path)
+    operators.execute(command('mkdir "$SWEEPHAND_CHECKPOINT"; touch "$SWEEPHAND_CHECKPOINT/a"; false', shell=True))
+    outcome = operators.execute(command('ls "$SWEEPHAND_CHECKPOINT"; exit 99', shell=True, attempt=2))
+    assert isinstance(outcome, Skipped)
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_run_has_another_place(tmp_path: Path) -> None:
+    operators = Operators(tmp_path)
+    first = command(SAVES + "exit 1", shell=True)
+    operators.execute(first)
+    assert operators.execute(_of_run(command(SAVES, shell=True, attempt=2), "other")) == Succeeded()
+    assert left(tmp_path) == ["checkpoint"]
+
+
+def _of_run(call: Call, run_id: str) -> Call:
+    return replace(call, run=replace(call.run, key=RunKey(call.run.key.job, RunId(run_id))))
+
+
+def test_folders_that_a_task_locks_are_removed_all_the_same(tmp_path: Path) -> None:
+    line = "mkdir -p a/b; touch a/b/c; ln -s /etc a/link; chmod 500 a/b; chmod 0 a"
+    assert Operators(tmp_path).execute(command(line, shell=True)) == Succeeded()
+    assert not list(tmp_path.iterdir())
+    assert Path("/etc").exists()
+
+
+def test_only_we_can_look_into_a_place(tmp_path: Path) -> None:
+    outcome = Operators(tmp_path).execute(command('stat -c %a . "$TMPDIR" "$SWEEPHAND_ARTIFACTS"', shell=True))
+    assert outcome == Succeeded({"stdout": "700\n700\n700"})
