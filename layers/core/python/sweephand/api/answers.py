@@ -1,0 +1,268 @@
+"""The answers of calls, as the OpenAPI document describes them; `shapes` makes them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sweephand.api.schemas import Moment, Told
+from sweephand.domain.access import Role
+from sweephand.domain.ledger import FireStatus
+from sweephand.domain.run import RunState, Trigger
+
+
+class Problem(Told):
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] = Field(default_factory=list)
+
+
+class LastRun(Told):
+    run_id: str
+    state: RunState
+    fire_at: Moment
+    started_at: Moment | None
+    ended_at: Moment | None
+
+
+class Job(Told):
+    job_id: str
+    name: str
+    version: int
+    status: Literal["active", "paused", "running", "deleted", "scheduled"]
+    created_at: Moment
+    created_by: str
+    updated_at: Moment
+    next_fire_at: Moment | None
+    last_run: LastRun | None
+    started_at: Moment | None
+    progress: int | None
+
+
+class Failed(Told):
+    error: str
+    message: str
+
+
+class AttemptOfTask(Told):
+    attempt: int
+    state: str
+    started_at: Moment | None
+
+
+class TaskRun(Told):
+    id: str
+    state: str
+    reason: str | None
+    needs: list[str]
+    attempt: int
+    attempts: list[AttemptOfTask]
+    started_at: Moment | None
+    ended_at: Moment | None
+    output: Any
+
+
+class Run(Told):
+    run_id: str
+    job_id: str
+    state: RunState
+    reason: str | None
+    trigger: Trigger
+    fire_at: Moment
+    version: int | None
+    attempt: int
+    queued_at: Moment | None
+    started_at: Moment | None
+    ended_at: Moment | None
+    progress: int | None
+    params: dict[str, Any]
+    output: Any
+    error: Failed | None
+    rerun_of: str | None
+    tasks: list[TaskRun]
+
+
+class RunRow(Told):
+    run_id: str
+    job_id: str
+    state: RunState
+    reason: str | None
+    trigger: Trigger
+    fire_at: Moment
+    attempt: int
+    started_at: Moment | None
+    ended_at: Moment | None
+
+
+class Triggered(Told):
+    run_id: str
+    execution_id: str
+    status: Literal["queued"]
+
+
+class Resumed(Job):
+    fires: list[Moment]
+    dropped: list[dict[str, Any]]
+
+
+class Version(Told):
+    version: int
+    created_at: Moment
+    created_by: str
+    definition: dict[str, Any] | None
+    changes: list[dict[str, Any]]
+
+
+class Fire(Told):
+    fire_at: Moment
+    local: str
+    note: str
+
+
+class LedgerLine(Told):
+    fire_at: Moment
+    status: FireStatus
+    run_id: str | None
+    skew_ms: int | None
+    reason: str | None
+
+
+class Blocking(Told):
+    code: str
+    detail: str
+    remedy: str
+
+
+class Why(Told):
+    status: str
+    summary: str
+    blockers: list[Blocking]
+    next_fire_at: Moment | None
+
+
+class Plan(Told):
+    fires: list[Fire]
+    notes: list[str]
+    runs_per_day: float
+    load_per_hour: list[int]
+    difference: dict[str, Any]
+
+
+class Document(Told):
+    id: str
+    version: int
+
+
+class Bulk(Told):
+    action: str
+    dry_run: bool
+    matched: int
+    done: int
+    more: bool
+    items: list[dict[str, Any]]
+
+
+class Published(Told):
+    runs: list[dict[str, str]]
+
+
+class Switched(Told):
+    changed: int
+    next_cursor: str | None
+
+
+class NamespaceInfo(Told):
+    namespace: str
+    version: int
+    description: str
+    limits: dict[str, int]
+
+
+class Beat(Told):
+    lease_until: Moment | None
+
+
+class Beats(Told):
+    items: list[dict[str, Any]]
+
+
+class RunOnly(Told):
+    run_id: str
+    job_id: str
+    state: RunState
+
+
+class Work(Told):
+    lease: str
+    run_id: str
+    job_id: str
+    task_id: str
+    attempt: int
+    epoch: int
+    lease_until: Moment
+    run: dict[str, Any]
+    params: dict[str, Any]
+    idempotency_key: str
+    checkpoint: Any
+
+
+class Worker(Told):
+    worker_id: str
+    last_seen_at: Moment
+    holds: list[dict[str, Any]]
+
+
+class DeadLetter(Told):
+    id: str
+    job_id: str
+    run_id: str
+    reason: str | None
+    dead_at: Moment | None
+
+
+class AuditRow(Told):
+    at: Moment
+    actor: str
+    action: str
+    subject: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    note: str
+
+
+class Stats(Told):
+    jobs: int
+    runs: dict[str, int]
+    skew_ms: dict[str, int | None]
+    throughput_per_minute: float
+
+
+class Health(Told):
+    status: Literal["ok"]
+
+
+class Member(Told):
+    member: str
+    role: Role
+
+
+class TokenInfo(Told):
+    id: str
+    name: str
+    namespace: str
+    role: Role
+    created_at: Moment
+    created_by: str
+    expires_at: Moment | None
+
+
+class NewToken(TokenInfo):
+    token: str
+
+
+class Session(Told):
+    token: str
+    expires_at: Moment

@@ -1,0 +1,228 @@
+"""The REST API as a function of API Gateway events; what stands around every call."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+from aws_lambda_powertools.event_handler.api_gateway import Route
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+
+from sweephand.api import dags, jobs, leases, openapi, people, plan, runs, shared, watching
+from sweephand.api.access import PUBLIC_CALLS, check_access
+from sweephand.api.asked import Answer, Asked, asking
+from sweephand.api.authorize import Gate, from_context, to_context
+from sweephand.api.problems import MethodNotAllowed, Unauthorized, problem, problem_of
+from sweephand.api.reading import (
+    BODY_BYTES_MAX,
+    JSON,
+    SMALL_BYTES_MAX,
+    Event,
+    body_of,
+    check_conditions,
+    header,
+    idempotency_key_of,
+    path_of,
+)
+from sweephand.api.repeats import once
+from sweephand.api.resolver import Resolver
+from sweephand.api.sessions import Issuer, Verifier
+from sweephand.api.throttle import Throttle
+from sweephand.domain.access import DEFAULT, Caller, PrincipalKind, Role
+from sweephand.domain.fields import nearest
+from sweephand.engine.quota import quota_of
+from sweephand.errors import InvalidInput, NotFound, Refused, SweephandError
+from sweephand.ports import World
+
+__all__ = ["PUBLIC", "Api"]
+
+logger: Final = logging.getLogger("sweephand.api")
+
+PREFIX: Final = "/v1"
+"""The stage is `api`: outside, paths begin with /api/v1."""
+_TYPE: Final = "content-type"
+PUBLIC: Final = frozenset({("GET", "/v1/health"), ("GET", "/v1/jwks.json")})
+"""Methods and paths that need no token."""
+
+_SAFE: Final = frozenset({"GET", "HEAD"})
+_UNREPEATED: Final = frozenset({"issueToken", "openSession"})
+"""Their answers hold secrets, which are not kept."""
+_DEFINING: Final = frozenset({"createJob", "putJob", "planJob", "createDag", "putTemplate"})
+"""Their bodies may be as large as a definition can be."""
+_BUILT_IN: Final = frozenset({"command", "python", "external"})
+_NOBODY: Final = Caller("nobody", PrincipalKind.TOKEN, DEFAULT, Role.VIEWER)
+
+
+class Api:
+    """Authorises and answers. Safe for many threads."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        verifiers: Sequence[Verifier] = (),
+        issuer: Issuer | None = None,
+        kinds: frozenset[str] = _BUILT_IN,
+        operators: frozenset[str] = frozenset(),
+    ) -> None:
+        self._world = world
+        self._gate = Gate(world, [*verifiers, *([issuer.verifier()] if issuer else [])])
+        self._issuer = issuer
+        self._kinds = kinds | operators
+        self._operators = operators
+        self._throttle = Throttle()
+        self._stopping = threading.Event()
+        self._resolver = _routes()
+        self._document = openapi.attach(self._resolver, self._kinds)
+        self._resolver.exception_handler(RequestValidationError)(_invalid)
+        self._resolver.exception_handler(Exception)(problem_of)
+        self._resolver.prepare()
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The OpenAPI document."""
+        return self._document()
+
+    def authorize(self, event: Event) -> dict[str, Any]:
+        """As a REQUEST authorizer: a policy for the whole stage, which API Gateway keeps for a while.
+
+        Raises `Unauthorized` where nobody known calls; one who is known and may not use the namespace is denied.
+        """
+        try:
+            caller = self._gate.caller(event)
+        except Refused as refused:
+            return _policy(event, "anonymous", "Deny", {"reason": refused.message})
+        return _policy(event, caller.id, "Allow", to_context(caller))
+
+    def stop(self) -> None:
+        """Whoever waits for work waits no longer."""
+        self._stopping.set()
+
+    def handle(self, event: Event) -> dict[str, Any]:
+        """Answer a call that the authorizer has let through."""
+        try:
+            return self._answer(event)
+        except SweephandError as error:
+            return _built(problem_of(error))
+
+    def _answer(self, event: Event) -> dict[str, Any]:
+        method, path = str(event["httpMethod"]).upper(), path_of(event)
+        caller = from_context(event)
+        route = self._route(method, path) if caller or (method, path) in PUBLIC else None
+        if route is None:
+            raise Unauthorized("A token is needed: Authorization: Bearer <token>.")
+        call = route.operation_id
+        if caller is None and call not in PUBLIC_CALLS:
+            raise Unauthorized("A token is needed: Authorization: Bearer <token>.")
+        if caller is not None and call not in PUBLIC_CALLS:
+            check_access(caller, call)
+            rate = quota_of(self._world, caller.namespace).requests_per_second
+            self._throttle.admit(caller.namespace, rate=rate, now=self._world.clock.now())
+        _check_query(event, route)
+        return self._carry_out(event, route, method, caller or _NOBODY)
+
+    def _carry_out(self, event: Event, route: Route, method: str, caller: Caller) -> dict[str, Any]:
+        unsafe = method not in _SAFE
+        if unsafe:
+            check_conditions(event)
+        bytes_max = BODY_BYTES_MAX if route.operation_id in _DEFINING else SMALL_BYTES_MAX
+        body = body_of(event, bytes_max=bytes_max) if unsafe else None
+        key = idempotency_key_of(event) if unsafe else None
+        asking(Asked(self._world, caller, event, self._kinds, self._operators, key, self._issuer, self._stopping))
+        headers = {name: value for name, value in (event.get("headers") or {}).items() if name.lower() != _TYPE}
+        told = {
+            **event,
+            "path": path_of(event),
+            "headers": {**headers, _TYPE: JSON},  # which it is, however it was written
+            "body": json.dumps(body) if unsafe else None,
+            "isBase64Encoded": False,
+        }
+
+        def call() -> dict[str, Any]:
+            return self._resolver.resolve(told, None)
+
+        if key is None or route.operation_id in _UNREPEATED:
+            return call()
+        asked_for = {
+            "method": method,
+            "path": event["path"],
+            "query": event.get("multiValueQueryStringParameters") or {},
+            "body": body,
+            "match": [header(event, "if-match"), header(event, "if-none-match")],
+        }
+        return once(self._world, caller.namespace, key, asked_for, call)
+
+    def _route(self, method: str, path: str) -> Route:
+        """The route of a call; a wrong method on a known path is told which are right."""
+        inner = path.removeprefix(PREFIX) if path.startswith(f"{PREFIX}/") else ""
+        fitting = [route for route in self._resolver.routes if route.rule.match(inner)] if path.isprintable() else []
+        for route in fitting:
+            if route.method == method:
+                return route
+        if fitting:
+            raise MethodNotAllowed(method, {route.method for route in fitting})
+        raise NotFound("There is nothing at this address.")
+
+
+def _routes() -> Resolver:
+    resolver = Resolver(enable_validation=True, strip_prefixes=[PREFIX])
+    for module in (jobs, plan, runs, leases, shared, people, watching, dags):
+        resolver.include_router(module.router)
+    return resolver
+
+
+def document_alone() -> Mapping[str, Any]:
+    """The OpenAPI document, for whoever has no world at hand."""
+    return openapi.attach(_routes(), _BUILT_IN)()
+
+
+def _policy(event: Event, principal: str, effect: str, context: Mapping[str, str]) -> dict[str, Any]:
+    arn = str(event.get("methodArn", ""))
+    api, _, rest = arn.partition("/")
+    stage = rest.partition("/")[0]
+    statement = {"Action": "execute-api:Invoke", "Effect": effect, "Resource": f"{api}/{stage}/*"}
+    return {
+        "principalId": principal,
+        "policyDocument": {"Version": "2012-10-17", "Statement": [statement]},
+        "context": dict(context),
+    }
+
+
+def _check_query(event: Event, route: Route) -> None:
+    """Refuse what would be ignored: a misspelt filter must not answer with everything."""
+    known = [param.alias for param in route.dependant.query_params]
+    for name, values in (event.get("multiValueQueryStringParameters") or {}).items():
+        if name not in known:
+            raise InvalidInput(f"There is no parameter '{name[:64]}' here{nearest(name, known)}", name[:64])
+        if len(values) > 1:
+            raise InvalidInput("This parameter is given twice.", name[:64])
+
+
+def _invalid(error: RequestValidationError) -> Answer:
+    """What pydantic found, as our own refusals look."""
+    found = [(_path_of(one["loc"]), str(one["msg"])) for one in error.errors()]
+    first = found[0] if found else ("", "")
+    detail = f"{first[0]}: {first[1]}" if first[0] else first[1]
+    return problem(HTTPStatus.BAD_REQUEST, detail or "The input is wrong.", errors=found)
+
+
+def _path_of(location: Sequence[str | int]) -> str:
+    text = ""
+    for part in location[1:]:
+        text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else str(part))
+    return text
+
+
+def _built(answer: Answer) -> dict[str, Any]:
+    headers = {name: [value] if isinstance(value, str) else list(value) for name, value in answer.headers.items()}
+    headers["Content-Type"] = [str(answer.content_type)]
+    return {
+        "statusCode": answer.status_code,
+        "multiValueHeaders": headers,
+        "body": answer.body,
+        "isBase64Encoded": False,
+    }

@@ -1,0 +1,122 @@
+"""Who is calling? A token or a JWT becomes a caller with a role in one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sweephand.api.problems import Unauthorized
+from sweephand.api.reading import Event, header
+from sweephand.api.sessions import Verifier
+from sweephand.domain.access import DEFAULT, EVERYWHERE, Caller, PrincipalKind, Role, Token
+from sweephand.domain.ids import Namespace
+from sweephand.domain.trail import Deed
+from sweephand.engine.grant import namespace_document, role_of
+from sweephand.engine.issue import find_token, recognise
+from sweephand.errors import Refused
+from sweephand.ports import World
+
+_BEARER: Final = "bearer "
+_TEXT_CHARS_MAX: Final = 8_192
+TOKEN_ID: Final = "tid"
+"""The claim of a session that names the token which opened it: where that is revoked, the session ends with it."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Recognises callers. Roles are read at each call, so that a change holds as soon as no answer is cached."""
+
+    world: World
+    verifiers: Sequence[Verifier]
+
+    def caller(self, event: Event) -> Caller:
+        """Whoever brings this request, or a refusal."""
+        text = _bearer(header(event, "authorization"))
+        wanted = header(event, "x-namespace")
+        token = recognise(self.world, text)
+        if token is not None:
+            return self._by_token(token, wanted)
+        for verifier in self.verifiers:
+            claims = verifier.claims(text)
+            if claims is not None:
+                return self._by_claims(claims, wanted)
+        raise Unauthorized("The token opens nothing: it is wrong, revoked or expired.")
+
+    def _by_claims(self, claims: Mapping[str, Any], wanted: str | None) -> Caller:
+        if TOKEN_ID in claims:
+            token = find_token(self.world, str(claims[TOKEN_ID]))
+            if token is None:
+                raise Unauthorized("The token that opened this session is gone.")
+            return self._by_token(token, wanted)
+        member = str(claims.get("username") or claims["sub"])
+        namespace = self._existing(DEFAULT if wanted is None else wanted)
+        role = role_of(self.world, namespace, member) if namespace else None
+        if namespace is None or role is None:
+            raise Refused(_no_access(DEFAULT if wanted is None else wanted))
+        return Caller(member, PrincipalKind.USER, namespace, role)
+
+    def _by_token(self, token: Token, wanted: str | None) -> Caller:
+        everywhere = token.namespace == EVERYWHERE
+        if not everywhere and wanted is not None and wanted != token.namespace:
+            self._record_refusal(token, wanted)
+            raise Refused(_no_access(wanted))
+        asked_for = (DEFAULT if wanted is None else wanted) if everywhere else token.namespace
+        namespace = self._existing(asked_for)
+        if namespace is None:
+            raise Refused(_no_access(asked_for))
+        return Caller(token.id, PrincipalKind.TOKEN, namespace, token.role, is_platform=everywhere)
+
+    def _existing(self, name: str) -> Namespace | None:
+        namespace = Namespace(name)
+        return namespace if namespace_document(self.world, namespace) is not None else None
+
+    def _record_refusal(self, token: Token, wanted: str) -> None:
+        at, nonce = self.world.clock.now(), self.world.dice.nonce()
+        deed = Deed(
+            token.namespace,
+            at,
+            nonce,
+            f"token:{token.id}",
+            "access.refuse",
+            "namespaces",
+            note=f"asked for {wanted[:128]}",
+        )
+        self.world.trail.append(deed)
+
+
+def to_context(caller: Caller) -> dict[str, str]:
+    """What the authorizer hands to the function behind it: flat texts, as API Gateway has them."""
+    return {
+        "callerId": caller.id,
+        "callerKind": str(caller.kind),
+        "namespace": caller.namespace,
+        "role": str(caller.role),
+        "platform": "true" if caller.is_platform else "false",
+    }
+
+
+def from_context(event: Event) -> Caller | None:
+    """The caller that the authorizer handed on; None where no authorizer was asked."""
+    context: Mapping[str, Any] = (event.get("requestContext") or {}).get("authorizer") or {}
+    if "callerId" not in context:
+        return None
+    return Caller(
+        context["callerId"],
+        PrincipalKind(context["callerKind"]),
+        Namespace(context["namespace"]),
+        Role(context["role"]),
+        is_platform=context["platform"] == "true",
+    )
+
+
+def _bearer(authorization: str | None) -> str:
+    if authorization is None or len(authorization) > _TEXT_CHARS_MAX:
+        raise Unauthorized("A token is needed: Authorization: Bearer <token>.")
+    if authorization[: len(_BEARER)].lower() != _BEARER:
+        raise Unauthorized("The Authorization header must be: Bearer <token>.")
+    return authorization[len(_BEARER) :].strip()
+
+
+def _no_access(namespace: str) -> str:
+    return f"This token may not use namespace {namespace[:128]}."

@@ -1,0 +1,157 @@
+"""The bodies of calls: what may be in them, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
+
+from sweephand.api.schemas import CURSOR_PATTERN, Instant, Name, Note, Params, bounded
+from sweephand.domain.access import Role
+from sweephand.domain.job import CatchupPolicy
+from sweephand.domain.retry import FailureClass
+
+
+class _Given(BaseModel):
+    """A body: nothing that is not asked for, nothing converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+
+
+class PauseBody(_Given):
+    note: Note = ""
+
+
+class ResumeBody(_Given):
+    catchup: Literal["none", "latest", "all"] = "none"
+    dry_run: bool = False
+
+    @property
+    def policy(self) -> CatchupPolicy:
+        return CatchupPolicy(self.catchup)
+
+
+class TriggerBody(_Given):
+    params: Params = Field(default_factory=dict)
+    note: Note | None = None
+
+
+class RollbackBody(_Given):
+    version: int = Field(ge=1, le=1_000_000)
+
+
+class CancelBody(_Given):
+    note: Note = ""
+
+
+_TASK_IS_NAMED: Final[JsonDict] = {
+    "anyOf": [
+        {"properties": {"from": {"const": "task"}, "task": {"type": "string"}}, "required": ["from", "task"]},
+        {"properties": {"from": {"enum": ["all", "failed"]}, "task": {"type": "null"}}},
+    ]
+}
+
+
+class RerunBody(_Given):
+    model_config = ConfigDict(json_schema_extra=_TASK_IS_NAMED)
+
+    from_: Literal["all", "failed", "task"] = Field("all", alias="from")
+    task: Name | None = None
+    note: Note | None = None
+
+
+class RunFilter(_Given):
+    job: Name | None = None
+    state: Literal["queued", "running", "retrying", "succeeded", "failed", "cancelled", "skipped"] | None = None
+    tag: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    from_: Instant | None = Field(None, alias="from")
+    to: Instant | None = None
+
+
+class BulkBody(_Given):
+    action: Literal["cancel", "rerun"]
+    filter: RunFilter
+    dry_run: bool = False
+
+
+class EventBody(_Given):
+    source: str = Field(min_length=1, max_length=256)
+    type: str = Field(min_length=1, max_length=256)
+    detail: Params = Field(default_factory=dict)
+    id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+
+
+class LeaseBody(_Given):
+    worker_id: Name
+    labels: list[Name] = Field(default_factory=list, max_length=20)
+    max: int = Field(1, ge=1, le=100)
+    wait_seconds: int = Field(0, ge=0, le=20)
+
+
+class BeatBody(_Given):
+    epoch: int = Field(ge=1, le=1_000_000_000)
+    progress: int | None = Field(None, ge=0, le=100)
+    checkpoint: Annotated[Any, BeforeValidator(bounded)] = None
+
+
+class LeaseBeat(BeatBody):
+    lease: str = Field(min_length=1, max_length=2000)
+
+
+class BeatManyBody(_Given):
+    leases: list[LeaseBeat] = Field(min_length=1, max_length=100)
+
+
+class CompleteBody(_Given):
+    epoch: int = Field(ge=1, le=1_000_000_000)
+    output: Annotated[Any, BeforeValidator(bounded)] = None
+
+
+class ErrorBody(_Given):
+    name: str = Field("Error", min_length=1, max_length=256)
+    message: str = Field("", max_length=1_000)
+
+
+class FailBody(_Given):
+    epoch: int = Field(ge=1, le=1_000_000_000)
+    error: ErrorBody | Annotated[str, Field(max_length=1_000)] = ""
+    class_: Literal["transient", "permanent"] = Field("transient", alias="class")
+
+    @property
+    def kind(self) -> FailureClass:
+        return FailureClass(self.class_)
+
+
+class PoolBody(_Given):
+    slots: int = Field(ge=1, le=500)
+
+
+class LimitsBody(_Given):
+    jobs: int | None = Field(None, ge=0, le=10_000_000)
+    frequent_jobs: int | None = Field(None, ge=0, le=1_000)
+    requests_per_second: int | None = Field(None, ge=1, le=1_000_000)
+
+
+class NamespaceBody(_Given):
+    description: str = Field("", max_length=4096)
+    limits: LimitsBody = Field(default_factory=LimitsBody)
+
+
+class SwitchNamespaceBody(_Given):
+    catchup: Literal["none", "latest", "all"] = "none"
+    cursor: Annotated[str, Field(pattern=CURSOR_PATTERN)] | None = None
+
+
+class MemberBody(_Given):
+    role: Literal["viewer", "operator", "editor", "admin"]
+
+    @property
+    def as_role(self) -> Role:
+        return Role(self.role)
+
+
+class TokenBody(MemberBody):
+    name: str = Field(min_length=1, max_length=128)
+    expires_at: Instant | None = None

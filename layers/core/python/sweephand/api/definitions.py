@@ -1,0 +1,283 @@
+"""The JSON Schema of what `domain` reads itself: definitions, templates, calendars.
+
+Limits are the domain's own, and where it takes null for an absent field, so does the schema. What JSON Schema cannot
+say is left to formats of ours (`cron`, `timezone`, `command-line`, `period`) and to descriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from sweephand.api.steps import COMMAND, step
+from sweephand.api.vocabulary import (
+    DATE,
+    INSTANT,
+    NAME,
+    NOTHING,
+    TIMEZONE,
+    WHOLE_SECOND,
+    Schema,
+    all_optional,
+    anything,
+    choice,
+    closed,
+    listed,
+    only,
+    optional,
+    period,
+    ref,
+    text,
+    whole,
+    without,
+)
+from sweephand.domain.calendars import DATES_MAX, WEEKDAYS
+from sweephand.domain.definition import (
+    ATTEMPTS_MAX,
+    DELAY_MAX,
+    DESCRIPTION_CHARS_MAX,
+    FAILURES_MAX,
+    MAPPED_MAX,
+    NOTICES_MAX,
+    PARAMS_BYTES_MAX,
+    TAGS_MAX,
+    TriggerRule,
+)
+from sweephand.domain.expression import TEXT_MAX
+from sweephand.domain.job import A_MOMENT, CatchupPolicy, Guarantee, Overlap, Priority
+from sweephand.domain.limits import CATCHUP_MAX, HOLDERS_MAX
+from sweephand.domain.retry import Backoff
+from sweephand.domain.schedule import BLACKOUTS_MAX, JITTER_MAX, PERIOD_MAX, Fold, Gap, HoldPolicy
+from sweephand.domain.timetable import DEPENDENCIES_MAX, EVENTS_MAX, MATCH_BYTES_MAX
+
+TASKS_HERE: Final = 1
+"""Tasks that a job may have in this version."""
+
+_A_SECOND: Final = timedelta(seconds=1)
+STEP_FIELDS: Final = ("tasks", "run", "command")
+"""Of these, a job has one."""
+
+# When it runs.
+
+_CRON: Final = text(
+    TEXT_MAX,
+    format="cron",
+    description="5 fields, or 6 with seconds first; @daily; cron(…) and rate(…) as EventBridge.",
+)
+_JOB_NAMES: Final = listed(NAME, DEPENDENCIES_MAX, least=1, distinct=True)
+_EVENTS: Final = listed(
+    closed(
+        {"source": text(256), "type": optional(text(256)), "match": optional(anything(MATCH_BYTES_MAX))},
+        required=["source"],
+    ),
+    EVENTS_MAX,
+    least=1,
+)
+_BLACKOUT: Final = closed(
+    {"from": INSTANT, "to": INSTANT, "policy": optional(choice(HoldPolicy))},
+    required=["from", "to"],
+    description="It ends after it begins.",
+)
+_CLOCK_FIELDS: Final = all_optional(
+    {
+        "timezone": TIMEZONE,
+        "dst": closed(all_optional({"gap": choice(Gap), "fold": choice(Fold)})),
+        "startAt": INSTANT,
+        "endAt": INSTANT,
+        "jitter": period(most=JITTER_MAX),
+        "calendar": NAME,
+        "blackouts": ref("Blackouts"),
+    }
+)
+_OCCASIONS: Final = all_optional({"after": ref("JobNames"), "events": ref("EventRules")})
+_RECURRENCES: Final = ("cron", "every", "at")
+
+
+def _scheduled_by(field: str, shape: Schema, **others: Schema) -> Schema:
+    """A schedule of one kind: its field, none of the other kinds', and what all have in common."""
+    absent = dict.fromkeys(_RECURRENCES, NOTHING)
+    return closed({**absent, **_CLOCK_FIELDS, **_OCCASIONS, **others, field: shape}, required=[field])
+
+
+SCHEDULE: Final[Schema] = {
+    "anyOf": [
+        _CRON,
+        _scheduled_by("cron", _CRON),
+        _scheduled_by("every", period(_A_SECOND, PERIOD_MAX, kind="integer"), startAt=optional(WHOLE_SECOND)),
+        _scheduled_by("at", WHOLE_SECOND),
+        _scheduled_by("after", ref("JobNames")),
+        _scheduled_by("events", ref("EventRules")),
+    ],
+    "description": "A bare text is cron in UTC. endAt is later than startAt, and the calendar must exist.",
+}
+
+# What happens to its runs.
+
+_CATCHUP: Final[Schema] = {
+    "anyOf": [
+        choice(CatchupPolicy),
+        closed(
+            all_optional({"policy": choice(CatchupPolicy), "max": whole(1, CATCHUP_MAX), "window": period(_A_SECOND)})
+        ),
+    ]
+}
+_CONCURRENCY: Final = closed(
+    all_optional({"runs": whole(1, HOLDERS_MAX), "pool": NAME, "slots": whole(1, HOLDERS_MAX)}),
+    description="The pool must exist.",
+)
+_DELAY: Final = period(most=DELAY_MAX)
+_FAILURE_NAMES: Final = listed(text(256), 50, distinct=True)
+_DELAYS: Final = listed(_DELAY, ATTEMPTS_MAX, least=1)
+_RETRY_FIELDS: Final = all_optional(
+    {
+        "attempts": whole(1, ATTEMPTS_MAX),
+        "delay": _DELAY,
+        "maxDelay": _DELAY,
+        "on": _FAILURE_NAMES,
+        "never": _FAILURE_NAMES,
+    }
+)
+_FORMULAS: Final = {"type": "string", "enum": [str(one) for one in Backoff if one is not Backoff.LIST]}
+RETRY: Final[Schema] = {
+    "anyOf": [
+        closed({**_RETRY_FIELDS, "backoff": optional(_FORMULAS), "delays": NOTHING}),
+        closed(
+            {**_RETRY_FIELDS, "backoff": {"enum": [str(Backoff.LIST), None]}, "delays": _DELAYS}, required=["delays"]
+        ),
+    ],
+    "description": "maxDelay is not shorter than delay, which is 10 seconds where it is not given.",
+}
+_RETRIES: Final = whole(0, ATTEMPTS_MAX - 1)
+_ONE_RETRY: Final = {"anyOf": [without("retry"), without("retries")]}
+_NOTICES: Final = listed(
+    closed(
+        {
+            "on": listed(
+                {
+                    "enum": [
+                        "started",
+                        "succeeded",
+                        "failed",
+                        "retrying",
+                        "cancelled",
+                        "skipped",
+                        "paused",
+                        "deadlineMissed",
+                    ]
+                },
+                10,
+                least=1,
+                distinct=True,
+            ),
+            "to": text(2_048, least=3, pattern=r"^[a-z][a-z0-9+.-]*:[^\x00-\x20\x7f]+$"),
+        },
+        required=["on", "to"],
+    ),
+    NOTICES_MAX,
+)
+_DEADLINE: Final = {"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$"}
+_TAGS: Final = listed(text(128), TAGS_MAX, distinct=True)
+
+# What it runs.
+
+_MAP: Final = closed({"over": text(1_024), "max": optional(whole(1, MAPPED_MAX))}, required=["over"])
+TASK: Final[Schema] = closed(
+    {
+        "id": NAME,
+        **all_optional(
+            {
+                "run": ref("Step"),
+                "command": COMMAND,
+                "needs": listed(NAME, TASKS_HERE - 1, distinct=True),
+                "retry": ref("Retry"),
+                "retries": _RETRIES,
+                "timeout": period(A_MOMENT),
+                "when": choice(TriggerRule),
+                "if": text(1_024),
+                "map": _MAP,
+                "pool": NAME,
+                "priority": choice(Priority),
+                "labels": listed(NAME, TAGS_MAX, distinct=True),
+            }
+        ),
+    },
+    required=["id"],
+    allOf=[
+        {"anyOf": [only("run", ref("Step"), ["command"]), only("command", COMMAND, ["run"])]},
+        _ONE_RETRY,
+    ],
+)
+_TASKS: Final = listed(ref("Task"), TASKS_HERE, least=1)
+_STEP_SHAPES: Final[Mapping[str, Schema]] = {"tasks": _TASKS, "run": ref("Step"), "command": COMMAND}
+
+FIELDS: Final[Mapping[str, Schema]] = all_optional(
+    {
+        "description": text(DESCRIPTION_CHARS_MAX, least=0),
+        "schedule": ref("Schedule"),
+        "dependencies": ref("JobNames"),
+        "catchup": _CATCHUP,
+        "overlap": choice(Overlap),
+        "startDeadline": period(_A_SECOND),
+        "concurrency": _CONCURRENCY,
+        "priority": choice(Priority),
+        "guarantee": choice(Guarantee),
+        "retry": ref("Retry"),
+        "retries": _RETRIES,
+        "timeout": period(A_MOMENT),
+        "runTimeout": period(A_MOMENT),
+        "deadline": _DEADLINE,
+        "pauseAfterFailures": whole(1, FAILURES_MAX),
+        "notify": ref("Notices"),
+        "params": anything(PARAMS_BYTES_MAX),
+        "tags": _TAGS,
+        **_STEP_SHAPES,
+    }
+)
+"""What jobs and templates have in common."""
+
+_AFTER_ONCE: Final = {
+    "anyOf": [
+        without("dependencies"),
+        {"properties": {"schedule": {"anyOf": [{"type": ["string", "null"]}, without("after")]}}},
+    ]
+}
+_AT_MOST_ONE_STEP: Final = {"anyOf": [without("run", "command"), without("tasks", "command"), without("tasks", "run")]}
+_ONE_STEP: Final = {
+    "anyOf": [
+        *(only(field, shape, STEP_FIELDS) for field, shape in _STEP_SHAPES.items()),
+        only("template", NAME, (*STEP_FIELDS, "template")),
+    ]
+}
+_DEFINITION: Final = "A job, in the long or the short form. No text in it contains U+0000; see the limits in the docs."
+
+
+def components(kinds: Collection[str]) -> dict[str, Any]:
+    """The named schemas, for a place that runs steps of these kinds."""
+    fields = {**FIELDS, "template": optional(NAME)}
+    rules = [_ONE_STEP, _ONE_RETRY, _AFTER_ONCE]
+    return {
+        "Step": step(kinds),
+        "Schedule": SCHEDULE,
+        "JobNames": _JOB_NAMES,
+        "EventRules": _EVENTS,
+        "Blackouts": listed(_BLACKOUT, BLACKOUTS_MAX),
+        "Notices": _NOTICES,
+        "Retry": RETRY,
+        "Task": TASK,
+        "JobDefinition": closed({"name": NAME, **fields}, required=["name"], allOf=rules, description=_DEFINITION),
+        "JobChange": closed(
+            {"name": NAME, **fields}, allOf=rules, description=f"{_DEFINITION} A name is that of the path."
+        ),
+        "JobTemplate": closed(FIELDS, allOf=[_AT_MOST_ONE_STEP, _ONE_RETRY, _AFTER_ONCE]),
+        "Calendar": closed(
+            {
+                "id": NAME,
+                "timezone": TIMEZONE,
+                "weekdays": {"type": "array", "items": {"enum": list(WEEKDAYS)}},
+                "closed": listed(DATE, DATES_MAX),
+                "opened": listed(DATE, DATES_MAX),
+            },
+            description=f"At most {DATES_MAX} dates, none of them both closed and opened; an id is that of the path.",
+        ),
+    }

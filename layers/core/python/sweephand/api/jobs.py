@@ -1,0 +1,360 @@
+"""Jobs: what to run and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final, Literal
+
+from aws_lambda_powertools.event_handler.openapi.params import Body, Query
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+
+from sweephand.api import answers, bodies, schemas
+from sweephand.api.asked import Answer, Asked, answer, asked, no_content
+from sweephand.api.cursors import decode_cursor, encode_cursor, instant_in_cursor
+from sweephand.api.definitions import STEP_FIELDS, TASKS_HERE
+from sweephand.api.schemas import Change, Cursor, Definition, InPath, Limit, Since, Until, says
+from sweephand.api.shapes import (
+    fire_shape,
+    job_shape,
+    ledger_shape,
+    moment,
+    page,
+    recent_runs,
+    version_shape,
+    why_shape,
+)
+from sweephand.domain.ids import JobKey, JobName
+from sweephand.domain.job import Head, Job, JobStatus
+from sweephand.domain.kinds import KINDS
+from sweephand.domain.run import ACTIVE
+from sweephand.engine.cancel import cancel
+from sweephand.engine.delete import delete
+from sweephand.engine.ledger import ledger
+from sweephand.engine.lookup import job_of, present_head
+from sweephand.engine.pause import pause
+from sweephand.engine.put import put
+from sweephand.engine.resume import resume
+from sweephand.engine.rollback import rollback
+from sweephand.engine.share import TEMPLATE
+from sweephand.engine.trigger import trigger
+from sweephand.engine.why import why_job
+from sweephand.errors import Conflict, InvalidInput, NotFound, StaleVersion
+
+router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+_TAG: Final = "jobs"
+_SCANNED_MAX: Final = 2_000
+"""Heads that one page of a filtered list looks at; an incomplete page says where to go on."""
+_BATCH: Final = 200
+_LEDGER_WINDOW: Final = timedelta(hours=1)
+_LEDGER_BACK: Final = timedelta(days=1)
+_FIRES_MAX: Final = 1_000
+_A_TICK: Final = timedelta(microseconds=1)
+_RIVALS: Final = (STEP_FIELDS, ("retry", "retries"))
+"""Fields that say the same in other words: where a definition has one, it takes none of them from its template."""
+
+Status = Literal["active", "paused", "running", "deleted"]
+
+
+@router.post("/jobs", **says("createJob", "Create a job", {201: answers.Job}, tag=_TAG))
+def create_job(body: Annotated[Definition, Body()]) -> Answer:
+    ask = asked()
+    head = put_definition(ask, body, expected=None)
+    shape = {**job_shape(ask.world, head, now=ask.now), "status": "scheduled"}
+    return answer(201, shape, Location=f"/api/v1/jobs/{head.key.name}", ETag=f'"{head.version}"')
+
+
+@router.put(
+    "/jobs/<job>",
+    **says("putJob", "Give a job a new version, or create it", {200: answers.Job, 201: answers.Job}, tag=_TAG),
+)
+def put_job(job: InPath, body: Annotated[Change, Body()]) -> Answer:
+    ask = asked()
+    given = {"name": job, **body}
+    if given["name"] != job:
+        raise InvalidInput(f"The name is '{job}' in the path: it cannot be another here.", "name")
+    expected = _expected(ask, job)
+    head = put_definition(ask, given, expected=expected)
+    return answer(201 if expected is None else 200, job_shape(ask.world, head, now=ask.now), ETag=f'"{head.version}"')
+
+
+@router.get("/jobs", **says("listJobs", "List jobs by name", {200: schemas.page_of(answers.Job)}, tag=_TAG))
+def list_jobs(
+    prefix: Annotated[str, Query(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,127})?$")] = "",
+    tag: Annotated[str | None, Query(min_length=1, max_length=128)] = None,
+    status: Annotated[Status | None, Query()] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Answer:
+    ask = asked()
+    bound_to = ("jobs", ask.namespace, prefix, tag, status)
+    position = decode_cursor(cursor, bound_to, length=1)
+    after: str | None = position[0] if position else _just_before(prefix)
+    items: list[dict[str, Any]] = []
+    scanned = 0
+    while scanned < _SCANNED_MAX:
+        heads = ask.world.jobs.heads(ask.namespace, after=JobName(after) if after else None, limit=_BATCH)
+        for head in heads:
+            if not head.key.name.startswith(prefix):
+                if head.key.name > prefix:
+                    return answer(200, page(items, None))
+                continue
+            after = head.key.name
+            if _is_wanted(ask, head, tag, status):
+                items.append(job_shape(ask.world, head, now=ask.now))
+            if len(items) == limit:
+                return answer(200, page(items, encode_cursor([after], bound_to)))
+        if len(heads) < _BATCH:
+            return answer(200, page(items, None))
+        scanned += len(heads)
+        after = heads[-1].key.name
+    return answer(200, page(items, encode_cursor([after], bound_to)))
+
+
+@router.get("/jobs/<job>", **says("getJob", "Show a job", {200: answers.Job}, tag=_TAG))
+def get_job(job: InPath, include: Annotated[Literal["deleted"] | None, Query()] = None) -> Answer:
+    ask = asked()
+    head = ask.world.jobs.head(ask.job(job)) if include else present_head(ask.world, ask.job(job))
+    if head is None:
+        raise NotFound(f"There is no job {ask.job(job)}.")
+    shape = job_shape(ask.world, head, now=ask.now)
+    return answer(200, {**shape, "nextFires": _next_fires(ask, head)}, ETag=f'"{head.version}"')
+
+
+@router.delete("/jobs/<job>", **says("deleteJob", "Delete a job: nothing fires after it", {204: None}, tag=_TAG))
+def delete_job(job: InPath, cancel: Annotated[Literal["true", "false"], Query()] = "false") -> Answer:
+    ask = asked()
+    delete(ask.world, ask.job(job), actor=ask.caller.actor, expected=ask.if_match)
+    if cancel == "true":
+        _cancel_active(ask, ask.job(job))
+    return no_content()
+
+
+@router.post("/jobs/<job>/pause", **says("pauseJob", "Stop a job's schedule", {200: answers.Job}, tag=_TAG))
+def pause_job(job: InPath, body: Annotated[bodies.PauseBody, Body()]) -> Answer:
+    ask = asked()
+    head = pause(ask.world, ask.job(job), actor=ask.caller.actor, note=body.note)
+    return answer(200, job_shape(ask.world, head, now=ask.now))
+
+
+@router.post("/jobs/<job>/resume", **says("resumeJob", "Let a schedule go on", {200: answers.Resumed}, tag=_TAG))
+def resume_job(job: InPath, body: Annotated[bodies.ResumeBody, Body()]) -> Answer:
+    ask = asked()
+    resumed = resume(ask.world, ask.job(job), catchup=body.policy, actor=ask.caller.actor, dry_run=body.dry_run)
+    dropped = [
+        {"from": moment(one.first), "to": moment(one.last), "count": one.count, "reason": str(one.reason)}
+        for one in resumed.dropped
+    ]
+    shape = job_shape(ask.world, resumed.head, now=ask.now)
+    return answer(200, {**shape, "fires": [moment(fire) for fire in resumed.fires], "dropped": dropped})
+
+
+@router.post("/jobs/<job>/trigger", **says("triggerJob", "Run a job now", {202: answers.Triggered}, tag=_TAG))
+def trigger_job(job: InPath, body: Annotated[bodies.TriggerBody, Body()]) -> Answer:
+    ask = asked()
+    return answer(202, triggered(ask, job, body))
+
+
+@router.get(
+    "/jobs/<job>/versions",
+    **says("listVersions", "List a job's versions", {200: schemas.page_of(answers.Version)}, tag=_TAG),
+)
+def list_versions(job: InPath, limit: Limit = 100, cursor: Cursor = None) -> Answer:
+    ask = asked()
+    key = _known(ask, job).key
+    bound_to = ("versions", key)
+    position = decode_cursor(cursor, bound_to, length=1)
+    before = _number(position[0]) if position else None
+    found = ask.world.jobs.versions(key, before=before, limit=limit + 1)
+    pairs = zip(found, [*found[1:], None], strict=True)
+    items = [version_shape(version, older) for version, older in pairs][:limit]
+    more = encode_cursor([str(found[limit - 1].number)], bound_to) if len(found) > limit else None
+    return answer(200, page(items, more))
+
+
+@router.post("/jobs/<job>/rollback", **says("rollbackJob", "Go back to a version", {200: answers.Job}, tag=_TAG))
+def rollback_job(job: InPath, body: Annotated[bodies.RollbackBody, Body()]) -> Answer:
+    ask = asked()
+    head = rollback(ask.world, ask.job(job), body.version, actor=ask.caller.actor, expected=ask.if_match)
+    return answer(200, job_shape(ask.world, head, now=ask.now), ETag=f'"{head.version}"')
+
+
+@router.get(
+    "/jobs/<job>/fires", **says("listFires", "List fires to come", {200: schemas.page_of(answers.Fire)}, tag=_TAG)
+)
+def list_fires(
+    job: InPath, since: Since = None, until: Until = None, count: Annotated[int, Query(ge=1, le=_FIRES_MAX)] = 10
+) -> Answer:
+    ask = asked()
+    defined = job_of(ask.world, present_head(ask.world, ask.job(job)))
+    schedule = defined.schedule if defined else None
+    items: list[dict[str, Any]] = []
+    if schedule is not None:
+        begin = (since or ask.now) - _A_TICK
+        for fire_at in schedule.fires(begin, until):
+            items.append(fire_shape(schedule, fire_at))
+            if len(items) == count:
+                break
+    return answer(200, page(items, None))
+
+
+@router.get(
+    "/jobs/<job>/ledger",
+    **says("getLedger", "Every fire and what became of it", {200: schemas.page_of(answers.LedgerLine)}, tag=_TAG),
+)
+def get_ledger(
+    job: InPath, since: Since = None, until: Until = None, limit: Limit = 1000, cursor: Cursor = None
+) -> Answer:
+    ask = asked()
+    head = _known(ask, job)
+    end = until or ask.now
+    begin = since or max(head.created_at, end - _LEDGER_BACK)
+    bound_to = ("ledger", head.key, since, until)
+    position = decode_cursor(cursor, bound_to, length=2)
+    if position:
+        begin, end = map(instant_in_cursor, position)
+    rows, reached = _ledger_page(ask, head.key, begin, end, limit)
+    more = encode_cursor([reached.isoformat(), end.isoformat()], bound_to) if reached < end else None
+    return answer(200, page([ledger_shape(row) for row in rows], more))
+
+
+@router.get("/jobs/<job>/why", **says("explainJob", "Why a job does not run", {200: answers.Why}, tag=_TAG))
+def explain_job(job: InPath) -> Answer:
+    ask = asked()
+    return answer(200, why_shape(why_job(ask.world, ask.job(job))))
+
+
+def put_definition(ask: Asked, document: Mapping[str, Any], *, expected: int | None) -> Head:
+    """Put a definition in force, after a template it names has been filled in."""
+    given = _with_template(ask, document)
+    _check_kinds(ask, given)
+    return put(ask.world, ask.namespace, given, actor=ask.caller.actor, expected=expected, operators=ask.operators)
+
+
+def checked_definition(ask: Asked, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A definition with its template filled in, of which everything can be run here."""
+    given = _with_template(ask, document)
+    _check_kinds(ask, given)
+    return given
+
+
+def triggered(ask: Asked, job: str, body: bodies.TriggerBody) -> dict[str, Any]:
+    """Run a job now; what the caller hears."""
+    present_head(ask.world, ask.job(job))
+    ask.record(
+        "job.trigger", f"jobs/{job}", note=body.note or "", after={"params": body.params} if body.params else None
+    )
+    run = trigger(ask.world, ask.job(job), params=body.params, idempotency_key=ask.idempotency_key, note=body.note)
+    return {"runId": run.key.run_id, "executionId": run.key.run_id, "jobId": job, "status": "queued"}
+
+
+def _with_template(ask: Asked, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = {field: value for field, value in document.items() if field != "template"}
+    named = document.get("template")
+    if named is None:
+        return given
+    stored = ask.world.shared.get(ask.namespace, TEMPLATE, named) if isinstance(named, str) else None
+    if stored is None:
+        raise InvalidInput(f"There is no template '{str(named)[:128]}': create it first.", "template")
+    shared = dict(stored[1])
+    for rivals in _RIVALS:
+        if any(given.get(field) is not None for field in rivals):
+            shared = {field: value for field, value in shared.items() if field not in rivals}
+    return {**shared, **{field: value for field, value in given.items() if value is not None}}
+
+
+def _check_kinds(ask: Asked, document: Mapping[str, Any]) -> None:
+    """Refuse at once what could only fail here: a step that nothing in this place can run, and, for now, a graph."""
+    tasks = document.get("tasks")
+    steps: list[tuple[str, Any]] = [("run", document.get("run"))]
+    if isinstance(tasks, list):
+        steps += [(f"tasks[{n}].run", one.get("run")) for n, one in enumerate(tasks) if isinstance(one, Mapping)]
+        if len(tasks) > TASKS_HERE:
+            raise InvalidInput("A job has one task in this version.", "tasks")
+    for path, step in steps:
+        named = [kind for kind in step if kind in KINDS] if isinstance(step, Mapping) else []
+        if len(named) == 1 and named[0] not in ask.kinds:
+            known = ", ".join(sorted(ask.kinds))
+            raise InvalidInput(f"Nothing here can run a '{named[0]}' step: use one of {known}.", f"{path}.{named[0]}")
+
+
+def _expected(ask: Asked, job: str) -> int | None:
+    """The version that a put is based on; a job that is not there yet needs none to be created."""
+    if ask.if_match is not None and not ask.must_be_new:
+        return ask.if_match
+    head = ask.world.jobs.head(ask.job(job))
+    if head is None or head.status is JobStatus.DELETED:
+        return None
+    if ask.must_be_new:
+        raise StaleVersion(str(ask.job(job)), 0, head.version)
+    return ask.based_on(head.version)
+
+
+def _known(ask: Asked, job: str) -> Head:
+    """A job that exists or did: its history stays."""
+    head = ask.world.jobs.head(ask.job(job))
+    if head is None:
+        raise NotFound(f"There is no job {ask.job(job)}.")
+    return head
+
+
+def _is_wanted(ask: Asked, head: Head, tag: str | None, status: str | None) -> bool:
+    is_deleted = head.status is JobStatus.DELETED
+    if is_deleted or status == "deleted":
+        return is_deleted and status == "deleted" and tag is None
+    defined = job_of(ask.world, head)
+    if tag is not None and (defined is None or tag not in defined.tags):
+        return False
+    if status != "running":
+        return status is None or status == head.status
+    if head.status is not JobStatus.ACTIVE:
+        return False
+    return any(run.state in ACTIVE for run in recent_runs(ask.world, head.key, now=ask.now))
+
+
+def _just_before(prefix: str) -> str | None:
+    """A text that sorts right before every name with this prefix."""
+    return prefix[:-1] + chr(ord(prefix[-1]) - 1) + "~" if prefix else None
+
+
+def _next_fires(ask: Asked, head: Head) -> list[dict[str, Any]]:
+    defined: Job | None = job_of(ask.world, head)
+    if defined is None or defined.schedule is None or head.status is not JobStatus.ACTIVE:
+        return []
+    fires = defined.schedule.fires(ask.now)
+    return [fire_shape(defined.schedule, fire_at) for fire_at, _ in zip(fires, range(5), strict=False)]
+
+
+def _cancel_active(ask: Asked, key: JobKey) -> None:
+    for run in ask.world.runs.of_job(key, limit=1_000):
+        if not run.is_terminal:
+            try:
+                cancel(ask.world, run.key, actor=ask.caller.actor, note="its job was deleted")
+            except Conflict:
+                continue  # it ended by itself meanwhile
+
+
+def _ledger_page(ask: Asked, key: JobKey, begin: datetime, end: datetime, limit: int) -> tuple[list[Any], datetime]:
+    """Rows from the beginning, at least a page of them if there are so many, and how far they reach.
+
+    Windows double while they hold little, so that a yearly job costs a few reads and a job of every second no more
+    than a page.
+    """
+    rows: list[Any] = []
+    window = _LEDGER_WINDOW
+    while begin < end and len(rows) < limit:
+        upto = begin + window if window < end - begin else end
+        found = ledger(ask.world, key, since=begin, until=upto)
+        rows += found
+        begin = upto
+        window *= 2 if len(found) * 4 < limit else 1
+    if len(rows) > limit:
+        return rows[:limit], rows[limit].fire_at
+    return rows, begin
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise InvalidInput("The cursor is not from this list: leave it out to begin anew.", "cursor")
+    return int(text)

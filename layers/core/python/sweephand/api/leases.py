@@ -1,0 +1,112 @@
+"""External workers: they pull work, say that they are alive, and report."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any, Final
+
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+
+from sweephand.api import answers, bodies, schemas
+from sweephand.api.asked import Answer, Asked, answer, asked
+from sweephand.api.cursors import cut
+from sweephand.api.schemas import Cursor, Limit, says
+from sweephand.api.shapes import moment, page, run_row
+from sweephand.domain.retry import Failure
+from sweephand.engine.lease import Leased, beat, lease, report, save_checkpoint
+from sweephand.engine.offer import QUEUE_DEFAULT
+from sweephand.engine.workers import seen, workers
+from sweephand.errors import SweephandError
+from sweephand.ports import Succeeded
+
+router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+_TAG: Final = "workers"
+_LOOK_EVERY_S: Final = 0.25
+
+LeaseId = Annotated[str, Path(min_length=1, max_length=2000, pattern=r"^[A-Za-z0-9_-]+$")]
+
+
+@router.post("/leases", **says("leaseWork", "Pull work", {200: schemas.page_of(answers.Work)}, tag=_TAG))
+def lease_work(body: Annotated[bodies.LeaseBody, Body()]) -> Answer:
+    ask = asked()
+    queues = body.labels or [QUEUE_DEFAULT]
+    seen(ask.world, ask.namespace, body.worker_id, queues)
+    until = ask.now + timedelta(seconds=body.wait_seconds)
+    while True:
+        leased = lease(ask.world, ask.namespace, body.worker_id, queues, most=body.max)
+        if leased or ask.now >= until or ask.stopping.wait(_LOOK_EVERY_S):
+            break
+    retry_after_s = 0 if leased else 1
+    return answer(200, {**page([_work(one) for one in leased], None), "retryAfterSeconds": retry_after_s})
+
+
+@router.post("/leases/heartbeat", **says("beatMany", "Say that many leases are alive", {200: answers.Beats}, tag=_TAG))
+def beat_many(body: Annotated[bodies.BeatManyBody, Body()]) -> Answer:
+    ask = asked()
+    items = []
+    for one in body.leases:
+        try:
+            items.append({"lease": one.lease, "error": None, **_beat(ask, one.lease, one)})
+        except SweephandError as error:
+            items.append({"lease": one.lease, "error": error.message, "leaseUntil": None})
+    return answer(200, {"items": items})
+
+
+@router.post("/leases/<lease>/heartbeat", **says("beat", "Say that a lease is alive", {200: answers.Beat}, tag=_TAG))
+def beat_one(lease: LeaseId, body: Annotated[bodies.BeatBody, Body()]) -> Answer:
+    return answer(200, _beat(asked(), lease, body))
+
+
+@router.post("/leases/<lease>/complete", **says("completeWork", "Report success", {200: answers.RunOnly}, tag=_TAG))
+def complete_work(lease: LeaseId, body: Annotated[bodies.CompleteBody, Body()]) -> Answer:
+    ask = asked()
+    ended = report(ask.world, lease, ask.namespace, epoch=body.epoch, outcome=Succeeded(body.output))
+    return answer(200, run_row(ended))
+
+
+@router.post("/leases/<lease>/fail", **says("failWork", "Report failure", {200: answers.RunOnly}, tag=_TAG))
+def fail_work(lease: LeaseId, body: Annotated[bodies.FailBody, Body()]) -> Answer:
+    ask = asked()
+    name, message = ("Error", body.error) if isinstance(body.error, str) else (body.error.name, body.error.message)
+    ended = report(ask.world, lease, ask.namespace, epoch=body.epoch, outcome=Failure(name, message, body.kind))
+    return answer(200, run_row(ended))
+
+
+@router.get("/workers", **says("listWorkers", "Who pulls work", {200: schemas.page_of(answers.Worker)}, tag=_TAG))
+def list_workers(limit: Limit = 100, cursor: Cursor = None) -> Answer:
+    ask = asked()
+    found = workers(ask.world, ask.namespace)
+    bound_to = ("workers", ask.namespace)
+    shown, more = cut(found, lambda one: one.id, limit=limit, cursor=cursor, bound_to=bound_to)
+    items = [
+        {"workerId": one.id, "lastSeenAt": moment(one.seen_at), "queues": list(one.queues), "holds": one.holds}
+        for one in shown
+    ]
+    return answer(200, page(items, more))
+
+
+def _beat(ask: Asked, lease_id: str, body: bodies.BeatBody) -> dict[str, Any]:
+    run = beat(ask.world, lease_id, ask.namespace, epoch=body.epoch, progress=body.progress)
+    if body.checkpoint is not None:
+        save_checkpoint(ask.world, run, body.checkpoint)
+    return {"leaseUntil": moment(run.lease_until)}
+
+
+def _work(leased: Leased) -> dict[str, Any]:
+    run, call = leased.lease.run, leased.call
+    return {
+        "lease": leased.lease.id,
+        "runId": run.key.run_id,
+        "jobId": run.key.job.name,
+        "taskId": leased.lease.task_id,
+        "attempt": run.attempt,
+        "epoch": run.epoch,
+        "leaseUntil": moment(run.lease_until),
+        "run": {"external": dict(call.task.spec)},
+        "params": dict(call.params),
+        "fireAt": moment(run.fire_at),
+        "idempotencyKey": call.idempotency_key,
+        "checkpoint": leased.checkpoint,
+    }

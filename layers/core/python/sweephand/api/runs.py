@@ -1,0 +1,273 @@
+"""Runs: of one job, across jobs, and what people do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Annotated, Any, Final, Literal
+
+from aws_lambda_powertools.event_handler.openapi.params import Body, Query
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+
+from sweephand.api import answers, bodies, schemas
+from sweephand.api.asked import Answer, Asked, answer, asked
+from sweephand.api.cursors import decode_cursor, encode_cursor
+from sweephand.api.schemas import Cursor, InPath, Limit, Since, Until, says
+from sweephand.api.shapes import page, run_row, run_shape, status_shape, task_shape, why_shape
+from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_fire
+from sweephand.domain.job import JobStatus
+from sweephand.domain.run import Run, RunState
+from sweephand.domain.status import StatusRow, listed
+from sweephand.engine.cancel import cancel
+from sweephand.engine.lookup import job_of
+from sweephand.engine.rerun import rerun
+from sweephand.engine.why import why_run
+from sweephand.errors import Conflict, InvalidInput, NotFound
+
+router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+_TAG: Final = "runs"
+_BATCH: Final = 500
+_ACROSS_BACK: Final = timedelta(days=1)
+_ACROSS_MAX: Final = timedelta(days=31)
+_BULK_MAX: Final = 1_000
+_A_SECOND: Final = timedelta(seconds=1)
+_WINDOW: Final = timedelta(minutes=1)
+
+State = Literal["queued", "running", "retrying", "succeeded", "failed", "cancelled", "skipped"]
+
+
+@router.get(
+    "/jobs/<job>/runs",
+    **says("listRunsOfJob", "List a job's runs, newest first", {200: schemas.page_of(answers.Run)}, tag=_TAG),
+)
+def list_runs_of_job(
+    job: InPath,
+    state: Annotated[State | None, Query()] = None,
+    since: Since = None,
+    until: Until = None,
+    include: Annotated[Literal["planned"] | None, Query()] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Answer:
+    ask = asked()
+    key = ask.job(job)
+    _check_job(ask, key)
+    bound_to = ("runs", key, state, since, until, include)
+    position = decode_cursor(cursor, bound_to, length=1)
+    low = run_id_of_fire(since) if since else None
+    high = RunId(position[0]) if position else (run_id_of_fire(until) if until else None)
+    items: list[dict[str, Any]] = []
+    last: RunId | None = None
+    for run in _newest_first(ask, key, low, high):
+        if _is_shown(run, state, include is not None):
+            if len(items) == limit and last is not None:
+                return answer(200, page(items, encode_cursor([last], bound_to)))
+            items.append(run_shape(ask.world, run))
+            last = run.key.run_id
+    return answer(200, page(items, None))
+
+
+@router.get("/jobs/<job>/runs/<run>", **says("getRun", "Show a run", {200: answers.Run}, tag=_TAG))
+def get_run(job: InPath, run: InPath) -> Answer:
+    ask = asked()
+    return answer(200, run_shape(ask.world, found_run(ask, job, run)))
+
+
+@router.get(
+    "/jobs/<job>/runs/<run>/tasks",
+    **says("listTasks", "List a run's tasks", {200: schemas.page_of(answers.TaskRun)}, tag=_TAG),
+)
+def list_tasks(job: InPath, run: InPath) -> Answer:
+    ask = asked()
+    return answer(200, page([task_shape(ask.world, found_run(ask, job, run))], None))
+
+
+@router.get(
+    "/jobs/<job>/runs/<run>/why", **says("explainRun", "Why a run does not go on", {200: answers.Why}, tag=_TAG)
+)
+def explain_run(job: InPath, run: InPath) -> Answer:
+    ask = asked()
+    return answer(200, why_shape(why_run(ask.world, ask.run(job, run))))
+
+
+@router.get(
+    "/jobs/<job>/runs/<run>/tasks/<task>/why",
+    **says("explainTask", "Why a task does not go on", {200: answers.Why}, tag=_TAG),
+)
+def explain_task(job: InPath, run: InPath, task: InPath) -> Answer:
+    ask = asked()
+    if task_shape(ask.world, found_run(ask, job, run))["id"] != task:
+        raise NotFound(f"Run {ask.run(job, run)} has no task {task}.")
+    return answer(200, why_shape(why_run(ask.world, ask.run(job, run))))
+
+
+@router.post("/jobs/<job>/runs/<run>/cancel", **says("cancelRun", "End a run", {200: answers.Run}, tag=_TAG))
+def cancel_run(job: InPath, run: InPath, body: Annotated[bodies.CancelBody, Body()]) -> Answer:
+    ask = asked()
+    found_run(ask, job, run)
+    ask.record("run.cancel", f"jobs/{job}/runs/{run}", note=body.note)
+    ended = cancel(ask.world, ask.run(job, run), actor=ask.caller.actor, note=body.note)
+    return answer(200, run_shape(ask.world, ended))
+
+
+@router.post("/jobs/<job>/runs/<run>/rerun", **says("rerunRun", "Run an ended run again", {202: answers.Run}, tag=_TAG))
+def rerun_run(job: InPath, run: InPath, body: Annotated[bodies.RerunBody, Body()]) -> Answer:
+    ask = asked()
+    old = found_run(ask, job, run)
+    if body.from_ == "task":
+        known = task_shape(ask.world, old)["id"]
+        if body.task != known:
+            raise InvalidInput(f"There is no such task: the run has '{known}'.", "task")
+    elif body.task is not None:
+        raise InvalidInput('\'task\' goes with "from": "task".', "task")
+    if body.from_ == "failed" and old.is_terminal and old.state is not RunState.FAILED:
+        raise Conflict(f"Run {old.key} has no failed task: it {old.state}.")
+    ask.record("run.rerun", f"jobs/{job}/runs/{run}", note=body.note or "")
+    fresh = rerun(ask.world, old.key, note=body.note, idempotency_key=ask.idempotency_key)
+    return answer(202, run_shape(ask.world, fresh))
+
+
+@router.get(
+    "/runs", **says("listRuns", "List runs across jobs, newest first", {200: schemas.page_of(answers.RunRow)}, tag=_TAG)
+)
+def list_runs(
+    state: Annotated[State | None, Query()] = None,
+    job: Annotated[str | None, Query(pattern=schemas.NAME_PATTERN)] = None,
+    tag: Annotated[str | None, Query(min_length=1, max_length=128)] = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Answer:
+    ask = asked()
+    bound_to = ("all runs", ask.namespace, state, job, tag, since, until)
+    position = decode_cursor(cursor, bound_to, length=2)
+    found = across(ask, state=state, job=job, tag=tag, since=since, until=until)
+    shown: list[StatusRow] = []
+    for row in found:
+        if position and (row.run.run_id, row.run.job.name) >= tuple(position):
+            continue
+        if len(shown) == limit:
+            last = shown[-1].run
+            more = encode_cursor([last.run_id, last.job.name], bound_to)
+            return answer(200, page([status_shape(one) for one in shown], more))
+        shown.append(row)
+    return answer(200, page([status_shape(row) for row in shown], None))
+
+
+@router.post("/runs/bulk", **says("changeRuns", "Cancel or rerun many runs", {200: answers.Bulk}, tag=_TAG))
+def change_runs(body: Annotated[bodies.BulkBody, Body()]) -> Answer:
+    ask = asked()
+    chosen = body.filter
+    found = across(ask, state=chosen.state, job=chosen.job, tag=chosen.tag, since=chosen.from_, until=chosen.to)
+    rows = list(islice((row for row in found if _is_open(row) == (body.action == "cancel")), _BULK_MAX))
+    items = []
+    if not body.dry_run:
+        ask.record(f"runs.{body.action}", "runs", after={"matched": len(rows)})
+        items = [_change(ask, body.action, row.run) for row in rows]
+    done = [one for one in items if one["error"] is None]
+    return answer(
+        200,
+        {
+            "action": body.action,
+            "dryRun": body.dry_run,
+            "matched": len(rows),
+            "done": len(done),
+            "more": len(rows) == _BULK_MAX,
+            "items": items if items else [status_shape(row) for row in rows],
+        },
+    )
+
+
+def found_run(ask: Asked, job: str, run: str) -> Run:
+    """A run of the caller's namespace."""
+    found = ask.world.runs.get(ask.run(job, run))
+    if found is None or found.state is RunState.VOID:
+        raise NotFound(f"There is no run {ask.run(job, run)}.")
+    return found
+
+
+def across(
+    ask: Asked,
+    *,
+    state: str | None = None,
+    job: str | None = None,
+    tag: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Iterator[StatusRow]:
+    """Rows of the status view, newest first; a day back where nothing is said, a month at most."""
+    end = until or ask.now + _A_SECOND
+    begin = since or end - _ACROSS_BACK
+    if end - begin > _ACROSS_MAX:
+        raise InvalidInput(f"At most {_ACROSS_MAX.days} days can be looked at at once.", "from")
+    tagged = _JobsWithTag(ask, tag) if tag is not None else None
+    return (
+        row
+        for row in _rows(ask, begin, end)
+        if state in (None, row.state)
+        and job in (None, row.run.job.name)
+        and (tagged is None or tagged.has(row.run.job))
+    )
+
+
+def _rows(ask: Asked, begin: datetime, end: datetime) -> Iterator[StatusRow]:
+    """In windows that grow while they hold little, so that a page of a busy day does not cost the day."""
+    window = _WINDOW
+    while begin < end:
+        low = max(begin, end - window)
+        rows = ask.world.views.rows(ask.namespace, since=low, until=end)
+        yield from rows
+        end = low
+        window *= 2 if len(rows) < _BATCH else 1
+
+
+class _JobsWithTag:
+    """Remembers which jobs have a tag: many rows belong to few jobs."""
+
+    def __init__(self, ask: Asked, tag: str) -> None:
+        self._ask = ask
+        self._tag = tag
+        self._known: dict[JobKey, bool] = {}
+
+    def has(self, key: JobKey) -> bool:
+        if key not in self._known:
+            head = self._ask.world.jobs.head(key)
+            defined = job_of(self._ask.world, head) if head and head.status is not JobStatus.DELETED else None
+            self._known[key] = defined is not None and self._tag in defined.tags
+        return self._known[key]
+
+
+def _change(ask: Asked, action: str, key: RunKey) -> dict[str, Any]:
+    shape: dict[str, Any] = {"jobId": key.job.name, "runId": key.run_id, "error": None}
+    try:
+        if action == "cancel":
+            changed = cancel(ask.world, key, actor=ask.caller.actor, note="bulk")
+        else:
+            changed = rerun(ask.world, key, note="bulk", idempotency_key=ask.idempotency_key)
+    except (Conflict, NotFound) as error:
+        return {**shape, "error": error.message}
+    return {**shape, "result": run_row(changed)}
+
+
+def _is_open(row: StatusRow) -> bool:
+    return row.state in (RunState.QUEUED, RunState.RUNNING, RunState.RETRYING)
+
+
+def _check_job(ask: Asked, key: JobKey) -> None:
+    if ask.world.jobs.head(key) is None:
+        raise NotFound(f"There is no job {key}.")
+
+
+def _is_shown(run: Run, state: str | None, planned: bool) -> bool:
+    if run.state is RunState.PLANNED:
+        return planned and state is None
+    return listed(run) is not None and state in (None, run.state)
+
+
+def _newest_first(ask: Asked, key: JobKey, low: RunId | None, high: RunId | None) -> Iterator[Run]:
+    while found := ask.world.runs.of_job(key, since=low, until=high, limit=_BATCH):
+        yield from found
+        high = found[-1].key.run_id

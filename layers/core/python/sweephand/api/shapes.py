@@ -1,0 +1,204 @@
+"""Domain objects as the API shows them: plain JSON, camelCase, times in UTC with a Z."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sweephand.domain.ids import JobKey, run_id_of_fire
+from sweephand.domain.job import Head, Job, JobStatus, JobVersion
+from sweephand.domain.ledger import LedgerRow
+from sweephand.domain.run import ACTIVE, Run, RunState
+from sweephand.domain.schedule import Schedule
+from sweephand.domain.status import StatusRow, listed
+from sweephand.engine.complete import task_of
+from sweephand.engine.lookup import job_of, version_of
+from sweephand.engine.why import Explained
+from sweephand.ports import World
+
+Shape = dict[str, Any]
+
+_RECENT: Final = 5
+_JUST_AHEAD: Final = timedelta(seconds=1)
+
+
+def moment(at: datetime | None) -> str | None:
+    """RFC 3339, in UTC; fractions only where there are some."""
+    if at is None:
+        return None
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def job_shape(world: World, head: Head, *, now: datetime) -> Shape:
+    """A job: its definition's fields, and what it is up to."""
+    version = version_of(world, head.key, head.version)
+    if head.status is JobStatus.DELETED and head.version > 1:
+        version = version_of(world, head.key, head.version - 1)
+    recent = recent_runs(world, head.key, now=now)
+    active = next((run for run in recent if run.state in ACTIVE), None)
+    status = "running" if active is not None and head.status is JobStatus.ACTIVE else str(head.status)
+    is_scheduled = head.status is JobStatus.ACTIVE and version.job is not None and version.job.schedule is not None
+    return {
+        **(version.document or {}),
+        "name": head.key.name,
+        "jobId": head.key.name,
+        "version": head.version,
+        "status": status,
+        "createdAt": moment(head.created_at),
+        "createdBy": version.created_by,
+        "updatedAt": moment(head.changed_at),
+        "nextFireAt": moment(_next_fire(version.job, now)) if is_scheduled else None,
+        "lastRun": _last_run(recent[0]) if recent else None,
+        "startedAt": moment(active.started_at) if active else None,
+        "progress": active.progress if active else None,
+    }
+
+
+def recent_runs(world: World, key: JobKey, *, now: datetime) -> list[Run]:
+    """The newest few runs whose time has come."""
+    found = world.runs.of_job(key, until=run_id_of_fire(now + _JUST_AHEAD), limit=_RECENT)
+    return [run for run in found if listed(run) is not None]
+
+
+def run_shape(world: World, run: Run) -> Shape:
+    """A run with its tasks."""
+    return {**run_row(run), "tasks": [task_shape(world, run)]}
+
+
+def run_row(run: Run) -> Shape:
+    """A run without its tasks."""
+    return {
+        "runId": run.key.run_id,
+        "jobId": run.key.job.name,
+        "state": str(run.state),
+        "reason": str(run.reason) if run.reason else None,
+        "trigger": str(run.trigger),
+        "fireAt": moment(run.fire_at),
+        "version": run.version,
+        "attempt": run.attempt,
+        "queuedAt": moment(run.created_at),
+        "startedAt": moment(run.started_at),
+        "endedAt": moment(run.ended_at),
+        "progress": run.progress,
+        "params": dict(run.params),
+        "output": run.output,
+        "error": run.failure.encode() if run.failure else None,
+        "rerunOf": run.rerun_of,
+        "note": run.note,
+    }
+
+
+def task_shape(world: World, run: Run) -> Shape:
+    """The task of a one-task run: its state is the run's."""
+    job = _job_of_run(world, run)
+    attempts = [{"attempt": run.attempt, "state": str(run.state), "startedAt": moment(run.started_at)}]
+    return {
+        "id": task_of(job).id if job else "main",
+        "state": "waiting" if run.state is RunState.PLANNED else str(run.state),
+        "reason": str(run.reason) if run.reason else None,
+        "needs": [],
+        "attempt": run.attempt,
+        "attempts": attempts if run.attempt else [],
+        "startedAt": moment(run.started_at),
+        "endedAt": moment(run.ended_at),
+        "output": run.output,
+    }
+
+
+def status_shape(row: StatusRow) -> Shape:
+    """A run as the status view has it."""
+    return {
+        "runId": row.run.run_id,
+        "jobId": row.run.job.name,
+        "state": str(row.state),
+        "reason": row.reason,
+        "trigger": str(row.trigger),
+        "fireAt": moment(row.fire_at),
+        "attempt": row.attempt,
+        "startedAt": moment(row.started_at),
+        "endedAt": moment(row.ended_at),
+    }
+
+
+def fire_shape(schedule: Schedule, fire_at: datetime) -> Shape:
+    local = schedule.local(fire_at).isoformat()
+    return {"fireAt": moment(fire_at), "local": local, "note": schedule.note_of(fire_at)}
+
+
+def ledger_shape(row: LedgerRow) -> Shape:
+    return {
+        "fireAt": moment(row.fire_at),
+        "status": str(row.status),
+        "runId": row.run_id,
+        "skewMs": row.skew_ms,
+        "reason": row.reason,
+    }
+
+
+def why_shape(explained: Explained) -> Shape:
+    return {
+        "status": explained.status,
+        "summary": explained.summary,
+        "blockers": [{"code": str(one.code), "detail": one.detail, "remedy": one.remedy} for one in explained.blockers],
+        "nextFireAt": moment(explained.next_fire_at),
+    }
+
+
+def version_shape(version: JobVersion, before: JobVersion | None) -> Shape:
+    return {
+        "version": version.number,
+        "createdAt": moment(version.created_at),
+        "createdBy": version.created_by,
+        "definition": version.document,
+        "changes": differences(before.document if before else None, version.document),
+    }
+
+
+def differences(before: Any, after: Any, path: str = "") -> list[Shape]:
+    """What changed between two documents, field by field."""
+    if before == after:
+        return []
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        names = [*before, *(name for name in after if name not in before)]
+        return [
+            one
+            for name in names
+            for one in differences(before.get(name), after.get(name), f"{path}.{name}" if path else name)
+        ]
+    if _are_lists(before, after) and len(before) == len(after):
+        return [
+            one for n, pair in enumerate(zip(before, after, strict=True)) for one in differences(*pair, f"{path}[{n}]")
+        ]
+    return [{"path": path, "before": before, "after": after}]
+
+
+def page(items: Sequence[Shape], next_cursor: str | None) -> Shape:
+    """A page of a list."""
+    return {"items": list(items), "nextCursor": next_cursor}
+
+
+def _job_of_run(world: World, run: Run) -> Job | None:
+    """The definition that it started with, or would start with."""
+    if run.version is not None:
+        return version_of(world, run.key.job, run.version).job
+    head = world.jobs.head(run.key.job)
+    return job_of(world, head) if head is not None else None
+
+
+def _are_lists(before: Any, after: Any) -> bool:
+    return isinstance(before, list) and isinstance(after, list)
+
+
+def _next_fire(job: Job | None, now: datetime) -> datetime | None:
+    return job.schedule.next_after(now) if job and job.schedule else None
+
+
+def _last_run(run: Run) -> Shape:
+    return {
+        "runId": run.key.run_id,
+        "state": str(run.state),
+        "fireAt": moment(run.fire_at),
+        "startedAt": moment(run.started_at),
+        "endedAt": moment(run.ended_at),
+    }

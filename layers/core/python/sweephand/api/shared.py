@@ -1,0 +1,154 @@
+"""Objects that jobs share: calendars, pools, templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
+
+from aws_lambda_powertools.event_handler.openapi.params import Body
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+
+from sweephand.api import answers, bodies, schemas
+from sweephand.api.asked import Answer, Asked, answer, asked, no_content
+from sweephand.api.cursors import decode_cursor, encode_cursor
+from sweephand.api.definitions import STEP_FIELDS
+from sweephand.api.jobs import checked_definition
+from sweephand.api.schemas import Cursor, InPath, Limit, says
+from sweephand.api.shapes import page
+from sweephand.domain.definition import TEMPLATE_FIELDS, parse
+from sweephand.domain.fields import nearest
+from sweephand.engine.share import CALENDAR, POOL, TEMPLATE, delete_document, put_calendar, put_document, put_pool
+from sweephand.errors import InvalidInput, NotFound, StaleVersion
+
+router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+_PAGE: Final = schemas.page_of(answers.Document)
+_PUT: Final = {200: answers.Document, 201: answers.Document}
+
+
+@router.put("/calendars/<id>", **says("putCalendar", "Create or change a calendar", _PUT, tag="calendars"))
+def put_calendar_document(id: InPath, body: Annotated[schemas.Calendar, Body()]) -> Answer:
+    ask = asked()
+
+    def write(expected: int) -> int:
+        return put_calendar(ask.world, ask.namespace, id, body, expected=expected, actor=ask.caller.actor)
+
+    return _put(ask, CALENDAR, id, body, write)
+
+
+@router.get("/calendars", **says("listCalendars", "List calendars", {200: _PAGE}, tag="calendars"))
+def list_calendars(limit: Limit = 100, cursor: Cursor = None) -> Answer:
+    return _list(CALENDAR, limit, cursor)
+
+
+@router.get("/calendars/<id>", **says("getCalendar", "Show a calendar", {200: answers.Document}, tag="calendars"))
+def get_calendar(id: InPath) -> Answer:
+    return _get(CALENDAR, id)
+
+
+@router.delete("/calendars/<id>", **says("deleteCalendar", "Remove a calendar", {204: None}, tag="calendars"))
+def delete_calendar(id: InPath) -> Answer:
+    return _delete(CALENDAR, id)
+
+
+@router.put("/pools/<id>", **says("putPool", "Create or resize a pool", _PUT, tag="pools"))
+def put_pool_document(id: InPath, body: Annotated[bodies.PoolBody, Body()]) -> Answer:
+    ask = asked()
+
+    def write(expected: int) -> int:
+        return put_pool(ask.world, ask.namespace, id, body.slots, expected=expected, actor=ask.caller.actor)
+
+    return _put(ask, POOL, id, {"slots": body.slots}, write)
+
+
+@router.get("/pools", **says("listPools", "List pools", {200: _PAGE}, tag="pools"))
+def list_pools(limit: Limit = 100, cursor: Cursor = None) -> Answer:
+    return _list(POOL, limit, cursor)
+
+
+@router.get("/pools/<id>", **says("getPool", "Show a pool", {200: answers.Document}, tag="pools"))
+def get_pool(id: InPath) -> Answer:
+    return _get(POOL, id)
+
+
+@router.delete("/pools/<id>", **says("deletePool", "Remove a pool", {204: None}, tag="pools"))
+def delete_pool(id: InPath) -> Answer:
+    return _delete(POOL, id)
+
+
+@router.put("/templates/<id>", **says("putTemplate", "Create or change a template", _PUT, tag="templates"))
+def put_template(id: InPath, body: Annotated[schemas.Template, Body()]) -> Answer:
+    ask = asked()
+    _check_template(ask, body)
+
+    def write(expected: int) -> int:
+        return put_document(ask.world, ask.namespace, TEMPLATE, id, body, expected=expected, actor=ask.caller.actor)
+
+    return _put(ask, TEMPLATE, id, body, write)
+
+
+@router.get("/templates", **says("listTemplates", "List templates", {200: _PAGE}, tag="templates"))
+def list_templates(limit: Limit = 100, cursor: Cursor = None) -> Answer:
+    return _list(TEMPLATE, limit, cursor)
+
+
+@router.get("/templates/<id>", **says("getTemplate", "Show a template", {200: answers.Document}, tag="templates"))
+def get_template(id: InPath) -> Answer:
+    return _get(TEMPLATE, id)
+
+
+@router.delete("/templates/<id>", **says("deleteTemplate", "Remove a template", {204: None}, tag="templates"))
+def delete_template(id: InPath) -> Answer:
+    return _delete(TEMPLATE, id)
+
+
+def _put(ask: Asked, kind: str, name: str, given: Mapping[str, Any], write: Callable[[int], int]) -> Answer:
+    """Without If-Match, the last writer wins; with it, only one who read what is there."""
+    stored = ask.world.shared.get(ask.namespace, kind, name)
+    current = stored[0] if stored else 0
+    if ask.must_be_new and current:
+        raise StaleVersion(f"{kind} {name}", 0, current)
+    version = write(ask.if_match if ask.if_match is not None else current)
+    shape = {**given, "id": name, "version": version}
+    return answer(201 if version == 1 else 200, shape, ETag=f'"{version}"')
+
+
+def _get(kind: str, name: str) -> Answer:
+    ask = asked()
+    stored = ask.world.shared.get(ask.namespace, kind, name)
+    if stored is None:
+        raise NotFound(f"There is no {kind} {name}.")
+    return answer(200, _shape(name, *stored), ETag=f'"{stored[0]}"')
+
+
+def _list(kind: str, limit: int, cursor: str | None) -> Answer:
+    ask = asked()
+    bound_to = (kind, ask.namespace)
+    position = decode_cursor(cursor, bound_to, length=1)
+    found = ask.world.shared.listed(ask.namespace, kind, after=position[0] if position else None, limit=limit + 1)
+    items = [_shape(one.name, one.rev, one.document) for one in found[:limit]]
+    more = encode_cursor([found[limit - 1].name], bound_to) if len(found) > limit else None
+    return answer(200, page(items, more))
+
+
+def _delete(kind: str, name: str) -> Answer:
+    ask = asked()
+    delete_document(ask.world, ask.namespace, kind, name, actor=ask.caller.actor, expected=ask.if_match)
+    return no_content()
+
+
+def _shape(name: str, version: int, document: Mapping[str, Any]) -> dict[str, Any]:
+    return {**document.get("document", document), "id": name, "version": version}
+
+
+def _check_template(ask: Asked, document: Mapping[str, Any]) -> None:
+    """A template is part of a definition: fields of one, except the name, which is the job's own."""
+    wrong = next((field for field in document if field not in TEMPLATE_FIELDS), None)
+    if wrong is not None:
+        hint = nearest(wrong, TEMPLATE_FIELDS)
+        raise InvalidInput(f"There is no field '{wrong[:64]}' in a template{hint}", wrong[:64])
+    # What would be refused in every job that uses it is refused here.
+    job = {"name": "a-job-of-this-template", **document}
+    if all(document.get(field) is None for field in STEP_FIELDS):
+        job["command"] = ["true"]
+    parse(checked_definition(ask, job), namespace=ask.namespace, now=ask.now, operators=ask.operators)

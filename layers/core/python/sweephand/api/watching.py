@@ -1,0 +1,163 @@
+"""What goes on: events from outside, dead letters, the audit log, figures, health."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Annotated, Any, Final
+
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+
+from sweephand.api import answers, bodies, schemas
+from sweephand.api.asked import Answer, answer, asked
+from sweephand.api.cursors import decode_cursor, encode_cursor, instant_in_cursor
+from sweephand.api.runs import across
+from sweephand.api.schemas import Cursor, Limit, Since, Until, says
+from sweephand.api.shapes import moment, page, run_shape
+from sweephand.domain.events import Event
+from sweephand.domain.ids import JobKey, JobName, RunId, RunKey
+from sweephand.domain.run import RunState
+from sweephand.domain.status import StatusRow, tally
+from sweephand.domain.trail import Deed
+from sweephand.engine.occur import occur
+from sweephand.engine.rerun import rerun
+from sweephand.errors import Conflict, NotFound
+
+router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+_TAG: Final = "watching"
+_DEAD_BACK: Final = timedelta(days=14)
+_STATS_BACK: Final = timedelta(hours=24)
+_A_SECOND: Final = timedelta(seconds=1)
+
+LetterId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}:[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+
+
+@router.post("/events", **says("publishEvent", "Say that something happened", {202: answers.Published}, tag=_TAG))
+def publish_event(body: Annotated[bodies.EventBody, Body()]) -> Answer:
+    ask = asked()
+    ask.record("event.publish", f"events/{body.source[:128]}", note=body.type[:128])
+    runs = occur(ask.world, ask.namespace, Event(body.source, body.type, body.detail, body.id))
+    return answer(202, {"runs": [{"jobId": run.key.job.name, "runId": run.key.run_id} for run in runs]})
+
+
+@router.get(
+    "/deadletters",
+    **says("listDeadLetters", "Runs that failed for good", {200: schemas.page_of(answers.DeadLetter)}, tag=_TAG),
+)
+def list_dead_letters(since: Since = None, until: Until = None, limit: Limit = 100, cursor: Cursor = None) -> Answer:
+    ask = asked()
+    bound_to = ("dead", ask.namespace, since, until)
+    position = decode_cursor(cursor, bound_to, length=2)
+    begin = since or (until or ask.now) - _DEAD_BACK
+    rows = sorted(_dead(across(ask, since=begin, until=until)), key=_place, reverse=True)
+    if position:
+        rows = [row for row in rows if _place(row) < tuple(position)]
+    shown = rows[:limit]
+    more = None
+    if len(rows) > limit:
+        more = encode_cursor([shown[-1].run.run_id, shown[-1].run.job.name], bound_to)
+    return answer(200, page([_letter(row) for row in shown], more))
+
+
+@router.post("/deadletters/<letter>/redrive", **says("redriveDeadLetter", "Run it again", {202: answers.Run}, tag=_TAG))
+def redrive_dead_letter(letter: LetterId) -> Answer:
+    ask = asked()
+    job, _, run_id = letter.partition(":")
+    key = RunKey(JobKey(ask.namespace, JobName(job)), RunId(run_id))
+    run = ask.world.runs.get(key)
+    if run is None:
+        raise NotFound(f"There is no dead letter {letter}.")
+    if run.state is not RunState.FAILED:
+        raise Conflict(f"Run {key} did not fail: it is {run.state}.")
+    ask.record("deadletter.redrive", f"deadletters/{letter}")
+    # Whoever redrives it again, however often, gets the same run.
+    fresh = rerun(ask.world, key, note="redriven", idempotency_key=f"redrive/{run.rev}")
+    return answer(202, run_shape(ask.world, fresh))
+
+
+@router.get("/audit", **says("listAudit", "Who did what", {200: schemas.page_of(answers.AuditRow)}, tag=_TAG))
+def list_audit(since: Since = None, until: Until = None, limit: Limit = 100, cursor: Cursor = None) -> Answer:
+    ask = asked()
+    bound_to = ("audit", ask.namespace, since, until)
+    position = decode_cursor(cursor, bound_to, length=2)
+    before = Deed(ask.namespace, until, "", "", "", "") if until is not None else None
+    if position:
+        before = Deed(ask.namespace, instant_in_cursor(position[0]), position[1], "", "", "")
+    found = ask.world.trail.deeds(ask.namespace, before=before, limit=limit + 1)
+    found = [deed for deed in found if since is None or deed.at >= since]
+    shown = found[:limit]
+    more = encode_cursor([shown[-1].at.isoformat(), shown[-1].id], bound_to) if len(found) > limit else None
+    return answer(200, page([_deed(one) for one in shown], more))
+
+
+@router.get("/stats", **says("getStats", "Counts, lag and throughput", {200: answers.Stats}, tag=_TAG))
+def get_stats() -> Answer:
+    ask = asked()
+    rows = list(across(ask, since=ask.now - _STATS_BACK))
+    skews = sorted(_skew_ms(row) for row in rows if row.started_at is not None and row.trigger == "schedule")
+    last_hour = ask.now - timedelta(hours=1)
+    ended = [row for row in rows if row.ended_at is not None and row.ended_at > last_hour]
+    return answer(
+        200,
+        {
+            "jobs": ask.world.jobs.count(ask.namespace),
+            "runs": {str(state): count for state, count in tally(rows).items()},
+            "skewMs": {"p50": _quantile(skews, 0.5), "p99": _quantile(skews, 0.99)},
+            "throughputPerMinute": round(len(ended) / 60, 3),
+            "since": moment(ask.now - _STATS_BACK),
+        },
+    )
+
+
+@router.get("/health", **says("getHealth", "Is anybody there?", {200: answers.Health}, tag=_TAG, public=True))
+def get_health() -> Answer:
+    asked().world.shards.count()  # the store answers, or this is a 503
+    return answer(200, {"status": "ok"})
+
+
+def _place(row: StatusRow) -> tuple[str, str]:
+    """Where a row is in the list, which goes from the newest to the oldest."""
+    return row.run.run_id, row.run.job.name
+
+
+def _dead(rows: Iterable[StatusRow]) -> list[StatusRow]:
+    """Failed runs that nobody has run again: of several generations of a fire, the newest has the say."""
+    newest: dict[tuple[str, str], StatusRow] = {}
+    for row in rows:
+        if _fire(row) not in newest or _generation(newest[_fire(row)]) < _generation(row):
+            newest[_fire(row)] = row
+    return [row for row in newest.values() if row.state is RunState.FAILED]
+
+
+def _fire(row: StatusRow) -> tuple[str, str]:
+    return row.run.job.name, row.run.run_id.partition(".")[0]
+
+
+def _generation(row: StatusRow) -> int:
+    number = row.run.run_id.partition(".")[2]
+    return int(number) if number.isdigit() else 0
+
+
+def _letter(row: StatusRow) -> dict[str, Any]:
+    return {
+        "id": f"{row.run.job.name}:{row.run.run_id}",
+        "jobId": row.run.job.name,
+        "runId": row.run.run_id,
+        "reason": row.reason,
+        "deadAt": moment(row.ended_at),
+    }
+
+
+def _deed(deed: Deed) -> dict[str, Any]:
+    return {"at": moment(deed.at), **deed.encode()}
+
+
+def _skew_ms(row: StatusRow) -> int:
+    started_at = row.started_at or row.fire_at
+    return round((started_at - row.fire_at) / timedelta(milliseconds=1))
+
+
+def _quantile(values: Sequence[int], share: float) -> int | None:
+    return values[min(int(len(values) * share), len(values) - 1)] if values else None

@@ -1,0 +1,252 @@
+"""The contract of external workers: they pull, say that they are alive, and report."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any
+
+import pytest
+
+from tests.api.client import Client, Virtual
+from tests.api.test_contract import create
+from tests.api.test_runs import run_of, trigger
+
+WORK = {
+    "lease",
+    "runId",
+    "jobId",
+    "taskId",
+    "attempt",
+    "epoch",
+    "leaseUntil",
+    "run",
+    "params",
+    "idempotencyKey",
+    "checkpoint",
+}
+
+
+@pytest.fixture
+def worker(virtual: Virtual) -> Client:
+    return virtual.callers.role("operator")
+
+
+def offered(virtual: Virtual, name: str = "outside", **fields: Any) -> str:
+    """A run that waits for a worker."""
+    create(virtual.admin, name, run={"external": {"image": "x"}}, **fields)
+    run_id = trigger(virtual.admin, name, params={"a": 1})
+    virtual.go_on()
+    return run_id
+
+
+def lease(worker: Client, **fields: Any) -> list[Any]:
+    return worker.post("/leases", {"workerId": "w1", **fields}).expect(200).items
+
+
+def test_a_worker_gets_what_it_needs_to_do_the_work(virtual: Virtual, worker: Client) -> None:
+    assert lease(worker) == []
+    run_id = offered(virtual)
+    (work,) = lease(worker)
+    assert work.keys() >= WORK
+    assert work | {"lease": ""} == {
+        "lease": "",
+        "runId": run_id,
+        "jobId": "outside",
+        "taskId": "main",
+        "attempt": 1,
+        "epoch": 1,
+        "leaseUntil": "2026-03-02T00:11:00Z",
+        "run": {"external": {"image": "x"}},
+        "params": {"a": 1},
+        "fireAt": "2026-03-02T00:10:00Z",
+        "idempotencyKey": f"outside/{run_id}/main",
+        "checkpoint": None,
+    }
+    assert lease(worker) == []
+    assert run_of(virtual.admin, "outside", run_id)["state"] == "running"
+
+
+def test_a_worker_gets_only_what_is_in_its_queues_and_no_more_than_it_asks_for(
+    virtual: Virtual, worker: Client
+) -> None:
+    create(virtual.admin, "cpu", run={"external": {}})
+    create(virtual.admin, "gpu", run={"external": {"queue": "gpu"}})
+    for name in ("cpu", "cpu", "cpu", "gpu"):
+        trigger(virtual.admin, name)
+    virtual.go_on()
+    assert [work["jobId"] for work in lease(worker, labels=["gpu"], max=10)] == ["gpu"]
+    assert [work["jobId"] for work in lease(worker, max=2)] == ["cpu", "cpu"]
+    assert [work["jobId"] for work in lease(worker, labels=["gpu", "default"], max=10)] == ["cpu"]
+
+
+def test_a_completion_ends_the_run_and_repeating_it_answers_the_same(virtual: Virtual, worker: Client) -> None:
+    run_id = offered(virtual)
+    (work,) = lease(worker)
+    path, report = f"/leases/{work['lease']}/complete", {"epoch": 1, "output": {"rows": 3}}
+    first = worker.post(path, report).expect(200)
+    assert (first.json["state"], first.json["output"]) == ("succeeded", {"rows": 3})
+    virtual.go_on(minutes=5)
+    assert worker.post(path, report).expect(200).json == first.json
+    assert run_of(virtual.admin, "outside", run_id)["endedAt"] == "2026-03-02T00:10:00Z"
+
+
+def test_a_report_under_another_epoch_is_refused(virtual: Virtual, worker: Client) -> None:
+    offered(virtual)
+    (work,) = lease(worker)
+    for verb, body in (("complete", {}), ("fail", {"error": "x"}), ("heartbeat", {})):
+        worker.post(f"/leases/{work['lease']}/{verb}", {"epoch": 2, **body}).expect(409)
+    worker.post(f"/leases/{work['lease']}/complete", {"epoch": 1}).expect(200)
+
+
+def test_a_worker_that_lost_its_lease_learns_it_and_changes_nothing(virtual: Virtual, worker: Client) -> None:
+    run_id = offered(virtual)
+    (old,) = lease(worker)
+    virtual.go_on(seconds=70)
+    (new,) = lease(worker, workerId="w2")
+    assert (new["runId"], new["attempt"], new["epoch"]) == (run_id, 2, 2)
+    for body in ({"epoch": 1}, {"epoch": 2}):
+        worker.post(f"/leases/{old['lease']}/complete", body).expect(409)
+        worker.post(f"/leases/{old['lease']}/heartbeat", body).expect(409)
+    assert run_of(virtual.admin, "outside", run_id)["state"] == "running"
+    worker.post(f"/leases/{new['lease']}/complete", {"epoch": 2}).expect(200)
+
+
+def test_a_lease_is_kept_alive_by_heartbeats(virtual: Virtual, worker: Client) -> None:
+    run_id = offered(virtual)
+    (work,) = lease(worker)
+    for until in ("00:11:40", "00:12:20", "00:13:00", "00:13:40"):
+        virtual.go_on(seconds=40)
+        beat = worker.post(f"/leases/{work['lease']}/heartbeat", {"epoch": 1, "progress": 30}).expect(200)
+        assert beat.json == {"leaseUntil": f"2026-03-02T{until}Z"}
+    run = run_of(virtual.admin, "outside", run_id)
+    assert (run["state"], run["attempt"], run["progress"]) == ("running", 1, 30)
+    assert virtual.admin.get("/jobs/outside").json["progress"] == 30
+
+
+def test_no_heartbeat_reaches_beyond_the_timeout(virtual: Virtual, worker: Client) -> None:
+    run_id = offered(virtual, timeout="90s")
+    (work,) = lease(worker)
+    virtual.go_on(seconds=50)
+    beat = worker.post(f"/leases/{work['lease']}/heartbeat", {"epoch": 1}).expect(200)
+    assert beat.json == {"leaseUntil": "2026-03-02T00:11:30Z"}
+    virtual.jump(seconds=45)
+    worker.post(f"/leases/{work['lease']}/heartbeat", {"epoch": 1}).expect(409)
+    run = run_of(virtual.admin, "outside", run_id)
+    assert (run["state"], run["reason"].partition(":")[0]) == ("failed", "timeout")
+
+
+def test_many_heartbeats_in_one_call_are_answered_one_by_one(virtual: Virtual, worker: Client) -> None:
+    offered(virtual, "one")
+    offered(virtual, "two")
+    one, two = lease(worker, max=2)
+    beats = [
+        {"lease": one["lease"], "epoch": 1, "progress": 10},
+        {"lease": two["lease"], "epoch": 9},
+        {"lease": "bm8", "epoch": 1},
+    ]
+    virtual.jump(seconds=10)
+    good, stale, absent = worker.post("/leases/heartbeat", {"leases": beats}).expect(200).items
+    assert (good["error"], good["leaseUntil"]) == (None, "2026-03-02T00:11:10Z")
+    assert stale["error"]
+    assert (stale["leaseUntil"], absent["leaseUntil"]) == (None, None)
+    assert absent["error"] == "There is no such lease."
+
+
+def test_a_failure_is_retried_and_the_checkpoint_is_restored(virtual: Virtual, worker: Client) -> None:
+    run_id = offered(virtual, retry={"attempts": 2, "backoff": "fixed", "delay": "1m"})
+    (work,) = lease(worker)
+    saved = {"epoch": 1, "checkpoint": {"row": 41}}
+    worker.post(f"/leases/{work['lease']}/heartbeat", saved).expect(200)
+    failed = {"epoch": 1, "error": {"name": "Busy", "message": "later"}}
+    assert worker.post(f"/leases/{work['lease']}/fail", failed).expect(200).json["state"] == "retrying"
+    assert lease(worker) == []
+    virtual.go_on(seconds=61)
+    (again,) = lease(worker)
+    assert (again["runId"], again["attempt"], again["checkpoint"]) == (run_id, 2, {"row": 41})
+    worker.post(f"/leases/{again['lease']}/complete", {"epoch": again["epoch"]}).expect(200)
+    rerun = virtual.admin.post(f"/jobs/outside/runs/{run_id}/rerun").expect(202).json["runId"]
+    virtual.go_on()
+    (fresh,) = lease(worker)
+    assert (fresh["runId"], fresh["checkpoint"]) == (rerun, None)
+
+
+def test_a_checkpoint_outlives_a_lost_worker(virtual: Virtual, worker: Client) -> None:
+    offered(virtual)
+    (work,) = lease(worker)
+    worker.post(f"/leases/{work['lease']}/heartbeat", {"epoch": 1, "checkpoint": "page 7"}).expect(200)
+    virtual.go_on(seconds=120)
+    assert [one["checkpoint"] for one in lease(worker)] == ["page 7"]
+
+
+def test_a_permanent_failure_ends_the_run(virtual: Virtual, worker: Client) -> None:
+    run_id = offered(virtual, retries=3)
+    (work,) = lease(worker)
+    body = {"epoch": 1, "error": "no such bucket", "class": "permanent"}
+    assert worker.post(f"/leases/{work['lease']}/fail", body).expect(200).json["state"] == "failed"
+    run = run_of(virtual.admin, "outside", run_id)
+    assert run["error"]["message"] == "no such bucket"
+    assert run["error"]["class"] == "permanent"
+
+
+def test_the_worker_of_a_cancelled_run_learns_it(virtual: Virtual, worker: Client) -> None:
+    run_id = offered(virtual)
+    (work,) = lease(worker)
+    virtual.admin.post(f"/jobs/outside/runs/{run_id}/cancel").expect(200)
+    for verb in ("heartbeat", "complete", "fail"):
+        worker.post(f"/leases/{work['lease']}/{verb}", {"epoch": 1}).expect(409)
+    assert run_of(virtual.admin, "outside", run_id)["state"] == "cancelled"
+
+
+def test_a_lease_cannot_be_guessed_or_made_of_another(virtual: Virtual, worker: Client) -> None:
+    first = offered(virtual, "one")
+    second = offered(virtual, "two")
+    one, two = lease(worker, max=2)
+
+    def forged(work: Any, old: str, new: str) -> str:
+        plain = urlsafe_b64decode(work["lease"] + "=" * (-len(work["lease"]) % 4)).decode()
+        return urlsafe_b64encode(plain.replace(old, new).encode()).decode().rstrip("=")
+
+    swapped = forged(one, f"one/{first}", f"two/{second}")
+    worker.post(f"/leases/{swapped}/complete", {"epoch": 1}).expect(409)
+    nowhere = forged(one, first, "20200101T000000Z")
+    missing = worker.post(f"/leases/{nowhere}/complete", {"epoch": 1}).expect(404)
+    for garbage in ("x", "AAAA", two["lease"][:-3]):
+        refused = worker.post(f"/leases/{garbage}/complete", {"epoch": 1})
+        assert refused.status in (404, 409)
+    assert missing.json["detail"] == "There is no such lease."
+    assert {run_of(virtual.admin, "one", first)["state"], run_of(virtual.admin, "two", second)["state"]} == {"running"}
+
+
+def test_a_run_that_nobody_leased_has_no_lease(virtual: Virtual, worker: Client) -> None:
+    create(virtual.admin, "inside", command="x")
+    virtual.on("inside", takes="1m")
+    run_id = trigger(virtual.admin, "inside")
+    virtual.go_on(seconds=1)
+    made_up = urlsafe_b64encode(f"default/inside/{run_id}|".encode()).decode().rstrip("=")
+    worker.post(f"/leases/{made_up}/complete", {"epoch": 1}).expect(404)
+
+
+def test_workers_are_shown_with_what_they_hold(virtual: Virtual, worker: Client) -> None:
+    run_id = offered(virtual)
+    lease(worker, workerId="busy")
+    lease(worker, workerId="idle", labels=["gpu"])
+    virtual.go_on(seconds=5)
+    busy, idle = worker.get("/workers").expect(200).items
+    assert busy == {
+        "workerId": "busy",
+        "lastSeenAt": "2026-03-02T00:10:00Z",
+        "queues": ["default"],
+        "holds": [{"jobId": "outside", "runId": run_id, "attempt": 1}],
+    }
+    assert (idle["workerId"], idle["queues"], idle["holds"]) == ("idle", ["gpu"], [])
+
+
+def test_the_secret_of_a_lease_is_shown_to_its_worker_only(virtual: Virtual, worker: Client) -> None:
+    run_id = offered(virtual)
+    (work,) = lease(worker)
+    plain = urlsafe_b64decode(work["lease"] + "=" * (-len(work["lease"]) % 4)).decode()
+    secret = plain.partition("|")[2]
+    assert len(secret) == 43
+    run = f"/jobs/outside/runs/{run_id}"
+    for path in (run, f"{run}/why", f"{run}/tasks", "/jobs/outside/why", "/workers", "/runs", "/audit"):
+        assert secret not in virtual.admin.get(path).expect(200).text
