@@ -1,6 +1,7 @@
 # Needs python3 (3.11 or later) and make; everything else is pinned in requirements/dev.lock and goes to .venv.
 
 PYTHON ?= python3
+ARGS ?=
 SEEDS ?= 300
 SEED ?=
 ENGINE ?=
@@ -21,10 +22,13 @@ PARALLEL := -n auto --dist worksteal
 SIMULATE := $(PY) -m tests.simulation
 
 .DEFAULT_GOAL := help
-.PHONY: help test check lint bench simulate soak soak-sqlite soak-moto docs fmt lock clean
+.PHONY: help up test check lint bench simulate soak soak-sqlite soak-moto docs fmt lock clean
 
 help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: $(PACKAGE) ## Start Sweephand on this machine (ARGS="--port 9000 --data DIR --no-examples"); Ctrl-C stops it
+	@exec $(PY) -m sweephand up $(ARGS)
 
 test: lint ## Everything that must hold: lint, types, layers, and all tests on all cores
 	$(PYTEST) $(PARALLEL)
@@ -59,6 +63,8 @@ docs: $(PACKAGE) ## Regenerate the generated pages of docs/
 	mkdir -p docs
 	$(PY) -m sweephand.domain.lifecycle > docs/lifecycle.md.tmp
 	mv docs/lifecycle.md.tmp docs/lifecycle.md
+	$(PY) -m sweephand.api.reference > docs/api.md.tmp
+	mv docs/api.md.tmp docs/api.md
 
 fmt: $(PACKAGE) ## Sort the imports and format the code (PATHS=… for some of it)
 	$(PY) -m ruff check --select I --fix $(PATHS)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from sweephand.domain.ids import JobName, Namespace
+from sweephand.domain.ids import JobName
 from sweephand.domain.run import Run
 from sweephand.embedded.views import Feed
 from sweephand.engine.audit import RECENT, Audited, audit_job
-from sweephand.engine.project import project
+from sweephand.engine.follow import follow
+from sweephand.engine.issue import OWN
 from sweephand.engine.watch import watch
 from sweephand.ports import World
 
@@ -28,9 +29,6 @@ _ONE_IN: Final = 20
 _PAGE: Final = 200
 _DEAD_LETTERS: Final = 1_000
 
-_OWN: Final = Namespace("_sweephand")
-"""No user's namespace begins like this."""
-
 
 class Projection:
     """Brings the status view up to date from the feed; how far it came is stored, so that a restart goes on there."""
@@ -43,14 +41,14 @@ class Projection:
     def step(self) -> timedelta:
         """Project one batch. Two processes may project the same one: it replaces itself."""
         begun_at = self._world.clock.now()
-        stored = self._world.shared.get(_OWN, "position", "views")
+        stored = self._world.shared.get(OWN, "position", "views")
         revision, after = (stored[0], int(stored[1]["after"])) if stored else (0, 0)
         changed = self._feed.read(after, _BATCH)
         if not changed:
             return PROJECT_EVERY
-        project(self._world, f"feed-{after:016d}", (run for _, run in changed))
+        follow(self._world, f"feed-{after:016d}", [run for _, run in changed])
         # Where another process came first, the next step begins at its mark.
-        self._world.shared.put(_OWN, "position", "views", {"after": changed[-1][0]}, expected=revision)
+        self._world.shared.put(OWN, "position", "views", {"after": changed[-1][0]}, expected=revision)
         for _, run in changed:
             self._notice(run)
         if len(changed) < _BATCH:

@@ -1,0 +1,33 @@
+"""How much one machine's server takes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sweephand.api.reading import BODY_BYTES_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A limit on everything that a client can make large, many or slow."""
+
+    connections: int = 256
+    """Open ones; each more is told to come back."""
+    threads: int = 64
+    """Requests at work at once; and as many again that wait for work to come."""
+    url_chars: int = 8_192
+    headers: int = 100
+    head_bytes: int = 16_384
+    """A request's first line and headers."""
+    head_within_s: float = 10.0
+    body_bytes: int = BODY_BYTES_MAX
+    body_within_s: float = 30.0
+    send_within_s: float = 60.0
+    """How long a client may take to read an answer."""
+    idle_s: int = 30
+    """How long a connection stays open between two requests."""
+    finish_within_s: int = 10
+    """How long requests may still take once the server is told to stop."""
+    linger_s: float = 1.0
+    """How long what is left of a refused body is dropped, so that the refusal is read."""
+    linger_bytes: int = 16_777_216

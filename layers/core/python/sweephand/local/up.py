@@ -1,0 +1,150 @@
+"""`sweephand up`: the scheduler and its API in one process, until it is told to stop."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shlex
+import signal
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+from socket import socket
+from types import FrameType
+from typing import Final
+
+from sweephand.api import PUBLIC, Api
+from sweephand.api.sessions import Issuer
+from sweephand.clock import SystemClock, SystemDice
+from sweephand.domain.kinds import KINDS
+from sweephand.embedded import open_stores
+from sweephand.errors import SweephandError
+from sweephand.local.examples import load_examples
+from sweephand.local.folder import ACTOR, Folder, admin_token, issuer_key, open_folder
+from sweephand.local.gateway import Gateway
+from sweephand.local.runtime import Runtime
+from sweephand.local.server import HOST, App, Server, listen
+from sweephand.operators import Operators
+from sweephand.ports import World
+
+logger: Final = logging.getLogger("sweephand.local")
+
+DATA: Final = Path(".sweephand")
+PORT: Final = 8080
+WORKERS: Final = 8
+INTERRUPTED: Final = 130
+EXTERNAL: Final = "external"
+"""What workers elsewhere run."""
+ISSUER: Final = "urn:sweephand:local"
+"""The same on every port: processes that share a folder believe each other's sessions."""
+
+
+def up(
+    data: Path = DATA,
+    port: int = PORT,
+    examples: bool = True,
+    workers: int = WORKERS,
+    engine: str = "sqlite",
+    verbose: bool = False,
+) -> int:
+    """Serve until Ctrl-C or SIGTERM; the exit code. Starting again goes on where it ended, or where it was killed."""
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    if engine != "sqlite":
+        return _failed(f"The engine {engine} cannot be started yet: sqlite can.")
+    try:
+        listening = listen(port)
+    except OSError as error:
+        return _failed(_why_not(port, error))
+    with listening, _Stopping() as stopping:
+        try:
+            _run(listening, stopping, data=data, examples=examples, workers=workers, verbose=verbose)
+        except SweephandError as error:
+            return _failed(error.message)
+    return 0
+
+
+class _Stopping:
+    """How it ends: the first signal asks for it, and a second Ctrl-C does not wait."""
+
+    _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._server: Server | None = None
+        self._api: Api | None = None
+        self._restored = ExitStack()
+
+    def __enter__(self) -> _Stopping:
+        for number in self._SIGNALS:
+            if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue  # nohup: it is to survive its terminal
+            self._restored.callback(signal.signal, number, signal.signal(number, self._hear))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._restored.close()
+
+    def ends(self, server: Server, api: Api) -> None:
+        """These are to stop; at once, where a signal came before they were there."""
+        self._server, self._api = server, api
+        server.should_exit = self._asked
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        if self._asked and number == signal.SIGINT:
+            os._exit(INTERRUPTED)  # what was under way is run again, when its leases end
+        self._asked = True
+        if self._server is not None:
+            self._server.should_exit = True
+        if self._api is not None:
+            self._api.stop()
+
+
+def _run(listening: socket, stopping: _Stopping, *, data: Path, examples: bool, workers: int, verbose: bool) -> None:
+    clock, dice = SystemClock(), SystemDice()
+    folder = open_folder(data)
+    stores = open_stores(folder.database, clock=clock)
+    with closing(stores):
+        operators = Operators(folder.work)
+        runtime = Runtime(stores, target=operators, clock=clock, dice=dice, workers=workers)
+        with folder.locked():
+            token, key = admin_token(folder, runtime.world), issuer_key(folder)
+            if examples:
+                load_examples(stores, runtime.world, actor=ACTOR)
+        api = _api(runtime.world, key, operators)
+        gateway = Gateway(api, public=PUBLIC, clock=clock, dice=dice)
+        port: int = listening.getsockname()[1]
+        server = Server(App(gateway, dice), ready=lambda: _greet(port, folder, token), verbose=verbose)
+        stopping.ends(server, api)
+        with runtime:
+            server.run([listening])
+
+
+def _api(world: World, key: str, operators: Operators) -> Api:
+    issuer = Issuer(key.encode(), url=ISSUER, clock=world.clock)
+    installed = operators.kinds - KINDS.keys()
+    return Api(world, issuer=issuer, kinds=operators.kinds | {EXTERNAL}, operators=installed)
+
+
+def _greet(port: int, folder: Folder, token: str) -> None:
+    url, here = f"http://{HOST}:{port}", Path.cwd()
+    file = str(folder.token.relative_to(here) if folder.token.is_relative_to(here) else folder.token)
+    sys.stdout.write(
+        f"Sweephand is up at {url}\n"
+        f"The admin's token is in {file}: {token}\n"
+        f"Next: export SWEEPHAND_URL={url} SWEEPHAND_TOKEN=$(cat {shlex.quote(file)}), then `sweephand list`.\n"
+    )
+    sys.stdout.flush()
+
+
+def _why_not(port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} is taken: stop what listens there, or choose another with --port."
+    return f"Port {port} cannot be used: {error.strerror}."
+
+
+def _failed(why: str) -> int:
+    sys.stderr.write(f"{why}\n")
+    return 1
