@@ -1,1 +1,19 @@
 """A cron and DAG scheduler that accounts for every fire time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sweephand.client import Client
+
+__all__ = ["Client"]
+
+
+def __getattr__(name: str) -> object:
+    # Imported late: the engine imports this package too, and needs no HTTP client for it.
+    if name == "Client":
+        from sweephand.client import Client
+
+        return Client
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

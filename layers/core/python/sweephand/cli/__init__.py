@@ -1,0 +1,9 @@
+"""The command line: a thin layer of words and tables over the client."""
+
+from __future__ import annotations
+
+# Each module adds its commands to the program.
+from sweephand.cli import apply, jobs, people, runs, shared, system, worker  # noqa: F401
+from sweephand.cli.program import program as main
+
+__all__ = ["main"]

@@ -1,0 +1,133 @@
+"""The calls about shared objects, namespaces, tokens and leases, each under its own name on the client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sweephand.client.transport import Document, Transport, moment, segments
+
+__all__ = ["Leases", "Members", "Namespaces", "Shared", "Tokens"]
+
+
+class Shared:
+    """Calendars, pools or templates: objects that jobs refer to by their id."""
+
+    def __init__(self, http: Transport, kind: str) -> None:
+        self._http = http
+        self._kind = kind
+
+    def put(self, id_: str, document: Mapping[str, Any]) -> Document:
+        """Create or replace one."""
+        answer: Document = self._http.send("PUT", segments(self._kind, id_), body=dict(document))
+        return answer
+
+    def get(self, id_: str) -> Document:
+        """One of them."""
+        answer: Document = self._http.send("GET", segments(self._kind, id_))
+        return answer
+
+    def list(self) -> Iterator[Document]:
+        """All of them."""
+        return self._http.pages(segments(self._kind))
+
+    def delete(self, id_: str) -> None:
+        """Remove one that no job needs."""
+        self._http.send("DELETE", segments(self._kind, id_))
+
+
+class Namespaces(Shared):
+    """Separate sets of jobs, each with its own people and limits."""
+
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, "namespaces")
+
+    def pause(self, namespace: str) -> Iterator[Document]:
+        """Stop everything in it, one page of jobs at a time: read the iterator to its end."""
+        return self._each_page(namespace, "pause")
+
+    def resume(self, namespace: str, *, catchup: str = "none") -> Iterator[Document]:
+        """Start everything in it again, one page of jobs at a time: read the iterator to its end."""
+        return self._each_page(namespace, "resume", catchup=catchup)
+
+    def _each_page(self, namespace: str, action: str, **body: str) -> Iterator[Document]:
+        while True:
+            page = self._http.send("POST", segments(self._kind, namespace, action), body=body)
+            yield page
+            if not page.get("nextCursor"):
+                return
+            body = {**body, "cursor": page["nextCursor"]}
+
+
+class Members:
+    """Who may do what in a namespace."""
+
+    def __init__(self, http: Transport) -> None:
+        self._http = http
+
+    def list(self, namespace: str) -> Iterator[Document]:
+        """Everybody in it."""
+        return self._http.pages(segments("namespaces", namespace, "members"))
+
+    def put(self, namespace: str, member: str, role: str) -> Document:
+        """Give somebody a role."""
+        path = segments("namespaces", namespace, "members", member)
+        answer: Document = self._http.send("PUT", path, body={"role": role})
+        return answer
+
+    def remove(self, namespace: str, member: str) -> None:
+        """Take somebody's role away."""
+        self._http.send("DELETE", segments("namespaces", namespace, "members", member))
+
+
+class Tokens:
+    """Access for programs."""
+
+    def __init__(self, http: Transport) -> None:
+        self._http = http
+
+    def create(self, name: str, *, role: str, expires_at: datetime | None = None) -> Document:
+        """A new token for the client's namespace; its text is in this answer and nowhere else."""
+        body = {"name": name, "role": role, **({"expiresAt": moment(expires_at)} if expires_at else {})}
+        answer: Document = self._http.send("POST", "/tokens", body=body)
+        return answer
+
+    def list(self) -> Iterator[Document]:
+        """Every token, without its text."""
+        return self._http.pages("/tokens")
+
+    def revoke(self, id_: str) -> None:
+        """It opens nothing any more."""
+        self._http.send("DELETE", segments("tokens", id_))
+
+
+class Leases:
+    """Work for external workers: pulled, kept alive and reported, each report under the lease's epoch."""
+
+    def __init__(self, http: Transport) -> None:
+        self._http = http
+
+    def lease(self, worker: str, *, labels: Sequence[str] = (), max_: int = 1, wait_s: int = 0) -> list[Document]:
+        """Work to do now; with `wait_s`, the server waits that long for some to come."""
+        body = {"workerId": worker, "labels": [*labels], "max": max_, "waitSeconds": wait_s}
+        answer = self._http.send("POST", "/leases", body=body, patience_s=wait_s)
+        return [*(answer["items"] if isinstance(answer, dict) else answer)]
+
+    def heartbeat(self, lease: str, epoch: int, *, progress: int | None = None, checkpoint: object = None) -> Document:
+        """The lease goes on; a Conflict says that somebody else has the work now."""
+        body = {"epoch": epoch, "progress": progress, "checkpoint": checkpoint}
+        return self._report(lease, "heartbeat", body)
+
+    def complete(self, lease: str, epoch: int, output: object = None) -> Document:
+        """It is done; saying so again changes nothing."""
+        return self._report(lease, "complete", {"epoch": epoch, "output": output})
+
+    def fail(self, lease: str, epoch: int, error: str, class_: str = "transient") -> Document:
+        """It failed; the job's retry policy decides what follows."""
+        return self._report(lease, "fail", {"epoch": epoch, "error": error, "class": class_})
+
+    def _report(self, lease: str, what: str, body: Mapping[str, object]) -> Document:
+        said = {name: value for name, value in body.items() if value is not None}
+        answer: Document = self._http.send("POST", segments("leases", lease, what), body=said)
+        return answer
