@@ -303,11 +303,11 @@ class Engines(BothEngines):
 
     @rule(
         namespace=namespaces,
-        batch=st.sampled_from(("b", "c")),
         minutes=st.lists(st.integers(-90, 90), max_size=3),
         rev=limits,
     )
-    def append(self, namespace: Namespace, batch: str, minutes: list[int], rev: int) -> None:
+    def append(self, namespace: Namespace, minutes: list[int], rev: int) -> None:
+        batch = f"{minutes}-{rev}"  # the same name is the same batch, come again
         runs = [run_at(NOW + n * MINUTE, key_of("a", namespace), changed_at=NOW, rev=rev) for n in minutes]
         skipped = [run.skipped(Reason(ReasonCode.OVERLAP), now=NOW, nonce="s") for run in runs]
         rows = [row for run in skipped if (row := listed(run)) is not None]

@@ -55,7 +55,7 @@ MUTANTS = (
         "a loser that deletes the message",
         "sweephand.engine.attempt",
         (
-            ('        return _keep(case, ends_at, "owned")\n', '        return Attempted(Fate.DELETE, "owned")\n'),
+            (' else _keep(case, ends_at, "owned")\n', ' else Attempted(Fate.DELETE, "owned")\n'),
             (
                 '    return _keep(case, current.lease_until or case.now, "lost race")\n',
                 '    return Attempted(Fate.DELETE, "lost race")\n',
