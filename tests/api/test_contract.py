@@ -116,11 +116,12 @@ def test_a_change_says_which_version_it_is_based_on(admin: Client) -> None:
     assert admin.put("/jobs/daily", HOURLY, If_Match='"2"').expect(200).json["version"] == 3
 
 
-def test_a_put_creates_what_is_not_there_and_with_if_none_match_nothing_else(admin: Client) -> None:
+def test_a_put_creates_with_if_none_match_and_changes_with_if_match(admin: Client) -> None:
     assert admin.put("/jobs/one", HOURLY, If_None_Match="*").expect(201).json["version"] == 1
     admin.put("/jobs/one", {"command": "other"}, If_None_Match="*").expect(412)
     assert admin.get("/jobs/one").json["version"] == 1
-    admin.put("/jobs/two", HOURLY).expect(201)
+    admin.put("/jobs/two", HOURLY).expect(428)
+    admin.get("/jobs/two").expect(404)
     admin.put("/jobs/three", HOURLY, If_Match="1").expect(412)
     admin.get("/jobs/three").expect(404)
 

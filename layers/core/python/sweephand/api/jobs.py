@@ -280,15 +280,14 @@ def _check_kinds(ask: Asked, document: Mapping[str, Any]) -> None:
 
 
 def _expected(ask: Asked, job: str) -> int | None:
-    """The version that a put is based on; a job that is not there yet needs none to be created."""
-    if ask.if_match is not None and not ask.must_be_new:
-        return ask.if_match
+    """The version that a put is based on, which it must say; None where it is to create the job."""
     head = ask.world.jobs.head(ask.job(job))
-    if head is None or head.status is JobStatus.DELETED:
-        return None
-    if ask.must_be_new:
-        raise StaleVersion(str(ask.job(job)), 0, head.version)
-    return ask.based_on(head.version)
+    current = head.version if head is not None and head.status is not JobStatus.DELETED else 0
+    if not ask.must_be_new:
+        return ask.based_on(current)
+    if current:
+        raise StaleVersion(str(ask.job(job)), 0, current)
+    return None
 
 
 def _known(ask: Asked, job: str) -> Head:

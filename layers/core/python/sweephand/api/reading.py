@@ -18,6 +18,8 @@ BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 """Larger than the largest definition that is accepted, 10,000 tasks."""
 SMALL_BYTES_MAX: Final = 256 * 1024
 """Of a call that carries no definition."""
+_FIELDS_MAX: Final = 5_000
+"""In one object: who is asked what is wrong with each of a million fields has no time for anybody else."""
 _DEPTH_MAX: Final = 64
 """Deeper than a definition may be, and far from what the interpreter can stand."""
 IDEMPOTENCY_KEY: Final = r"[!-~]([ -~]{0,253}[!-~])?"
@@ -119,6 +121,8 @@ def _bytes_of(event: Event, bytes_max: int) -> bytes:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > _FIELDS_MAX:
+        raise InvalidInput(f"An object has {len(pairs)} fields: at most {_FIELDS_MAX} are right.")
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()
