@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -94,6 +95,7 @@ class Client:
         *,
         raw: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        gone: threading.Event | None = None,
     ) -> Answered:
         """Make a call; `raw` are a body's bytes as they are. Headers' names may have underscores."""
         content = raw if raw is not None else (None if body is _UNSET else json.dumps(body).encode())
@@ -106,7 +108,7 @@ class Client:
             if policy["policyDocument"]["Statement"][0]["Effect"] != "Allow":
                 return Answered(403, json.dumps({"status": 403, "detail": policy["context"]["reason"]}))
             event["requestContext"]["authorizer"] = policy["context"]
-        return answered(self.api.handle(event))
+        return answered(self.api.handle(event, gone=gone))
 
     def pages(self, path: str) -> Iterator[list[JSON]]:
         """Every page of a list."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -148,9 +149,9 @@ class Switchboard:
         assert self.place is not None
         return self.place.api.authorize(event)
 
-    def handle(self, event: JSON) -> Mapping[str, Any]:
+    def handle(self, event: JSON, *, gone: threading.Event | None = None) -> Mapping[str, Any]:
         assert self.place is not None
-        return self.place.api.handle(event)
+        return self.place.api.handle(event, gone=gone)
 
 
 @cache

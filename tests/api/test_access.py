@@ -272,6 +272,7 @@ def test_asking_for_another_namespace_is_refused_and_written_down(virtual: Virtu
     virtual.admin.put("/namespaces/other", {}).expect(201)
     mine = virtual.callers.role("admin")
     for name in ("other", "nowhere", "*", "_sweephand", "default/other", "Default"):
+        virtual.jump(seconds=2)
         refused = mine.within(name).get("/jobs").expect(403)
         assert refused.json["detail"] == f"This token may not use namespace {name}."
         row = mine.get("/audit?limit=100").items

@@ -152,17 +152,17 @@ def test_a_revoked_token_is_refused_at_its_next_call(virtual: Virtual) -> None:
     assert made["id"] not in [one["id"] for one in virtual.admin.get("/tokens").items]
 
 
-def test_who_belonged_to_a_removed_namespace_does_not_belong_to_the_next_of_its_name(virtual: Virtual) -> None:
+def test_a_removed_namespace_lets_nobody_in_and_gives_its_name_to_nobody(virtual: Virtual) -> None:
     virtual.admin.put("/namespaces/team", {}).expect(201)
     virtual.admin.put("/namespaces/team/members/ann", {"role": "admin"}).expect(201)
     theirs = virtual.callers.role("admin", "team")
     theirs.get("/jobs").expect(200)
     virtual.admin.delete("/namespaces/team").expect(204)
     theirs.get("/jobs").expect(401)
-    virtual.admin.put("/namespaces/team", {"description": "another team"}).expect(201)
+    virtual.admin.put("/namespaces/team", {"description": "another team"}).expect(409)
     theirs.get("/jobs").expect(401)
-    assert virtual.admin.within("team").get("/tokens").items == []
-    assert virtual.admin.get("/namespaces/team/members").items == []
+    virtual.admin.within("team").get("/tokens").expect(403)
+    virtual.admin.get("/namespaces/team/members").expect(404)
 
 
 # Sessions.

@@ -196,7 +196,7 @@ def test_bulk_changes_can_be_tried_out_first(virtual: Virtual) -> None:
     assert len(admin.get("/jobs/bad/runs").items) == 3
 
     done = admin.post("/runs/bulk", {"action": "rerun", "filter": {"state": "failed", "job": "bad"}}).expect(200).json
-    assert (done["matched"], done["done"], done["more"]) == (3, 3, False)
+    assert (done["matched"], done["done"], done["nextCursor"]) == (3, 3, None)
     assert {row["result"]["rerunOf"] for row in done["items"]} == set(failed)
     assert len(admin.get("/jobs/bad/runs").items) == 6
 

@@ -54,6 +54,7 @@ def test_the_commands_of_the_contract_are_there() -> None:
     ]
     promised += ["run show", "run cancel", "run rerun", "deadletters redrive", "token create", "token list"]
     promised += ["token revoke", "namespace list", "namespace put", "namespace pause", "namespace resume"]
+    promised += ["namespace delete"]
     promised += ["member list", "member put", "member remove"]
     kinds, their = ("calendar", "pool", "template"), ("put", "get", "list", "delete")
     promised += [f"{kind} {verb}" for kind in kinds for verb in their]

@@ -238,10 +238,14 @@ def test_a_deleted_job_is_gone(server: Server) -> None:
 def test_shared_objects_are_put_shown_listed_and_deleted(server: Server) -> None:
     run("pool", "put", "warehouse", "-f", "-", given="slots: 2\n")
     assert asked("pool", "get", "warehouse")["slots"] == 2
-    assert "slots: 2" in run("pool", "get", "warehouse").stdout
+    shown = run("pool", "get", "warehouse").stdout
+    assert shown == "slots: 2\n"
+    run("pool", "put", "warehouse", "-f", "-", given=shown)
     run("template", "put", "nightly", "-f", "-", given="timeout: 60\n")
     assert [one["id"] for one in asked("template", "list")] == ["nightly"]
+    run("template", "put", "nightly", "-f", "-", given=run("template", "get", "nightly").stdout)
     run("calendar", "put", "workdays", "-f", "-", given="weekdays: [mon, tue, wed, thu, fri]\n")
+    run("calendar", "put", "workdays", "-f", "-", given=run("calendar", "get", "workdays").stdout)
     assert run("calendar", "list").stdout.startswith("ID ")
     for kind, name in (("pool", "warehouse"), ("template", "nightly"), ("calendar", "workdays")):
         run(kind, "delete", name)
@@ -283,6 +287,30 @@ def test_namespaces_and_members(server: Server) -> None:
     assert asked("namespace", "pause", "team-a")["changed"] == 1
     assert asked("namespace", "resume", "team-a")["changed"] == 1
     assert run("-n", "elsewhere", "list", code=1).stderr.startswith("Error: ")
+
+
+def test_a_namespace_keeps_its_limits_unless_a_file_says_otherwise_and_can_be_deleted(server: Server) -> None:
+    run("namespace", "put", "limited", "-f", "-", given="limits: {jobs: 5}\n")
+    assert "is there already and stays as it is" in run("namespace", "put", "limited", code=1).stderr
+    (there,) = (one for one in asked("namespace", "list") if one["namespace"] == "limited")
+    assert there["limits"] == {"jobs": 5}
+    run("namespace", "delete", "limited")
+    assert "limited" not in [one["namespace"] for one in asked("namespace", "list")]
+
+
+def test_the_namespace_of_a_token_is_its_own(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("namespace", "put", "team-b")
+    text = run("-n", "team-b", "token", "create", "b", "--role", "admin").stdout.strip()
+    apply("not-theirs", schedule="0 0 1 1 *")
+    monkeypatch.setenv("SWEEPHAND_TOKEN", text)
+    apply("theirs", schedule="0 0 1 1 *")
+    run("member", "put", "ada@example.com", "--role", "viewer")
+    assert asked("member", "list") == [{"member": "ada@example.com", "role": "viewer"}]
+    assert asked("pause", "--all")["changed"] == 1
+    assert asked("resume", "--all")["changed"] == 1
+    monkeypatch.setenv("SWEEPHAND_TOKEN", server.token)
+    assert asked("get", "not-theirs")["status"] == "active"
+    assert {"member": "ada@example.com", "role": "viewer"} not in asked("member", "list")
 
 
 def test_what_was_done_is_on_record_and_counted(server: Server) -> None:

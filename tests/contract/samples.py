@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from hypothesis import strategies as st
 
@@ -26,6 +26,13 @@ TICK: Final = timedelta(microseconds=1)
 DEFAULT: Final = Namespace("default")
 TIMEOUT: Final = Reason(ReasonCode.TIMEOUT, "took too long: 3 s")
 JOB: Final = JobKey(DEFAULT, JobName("report"))
+
+
+class Window(TypedDict):
+    """The time that a view is asked for."""
+
+    since: datetime
+    until: datetime
 
 
 def key_of(name: str, namespace: str = DEFAULT) -> JobKey:

@@ -266,6 +266,7 @@ CALLS: Final[Mapping[str, Callable[[Stores], object]]] = {
     "count of jobs": lambda stores: stores.jobs.count(DEFAULT),
     "get": lambda stores: stores.runs.get(RUN.key),
     "of_job": lambda stores: stores.runs.of_job(JOB, limit=5),
+    "active": lambda stores: stores.runs.active(JOB, until=RUN.key.run_id),
     "drop": lambda stores: stores.runs.drop(JOB, Dropped(NOW, NOW, 1, Reason(ReasonCode.CATCHUP))),
     "dropped": lambda stores: stores.runs.dropped(JOB, since=NOW, until=NOW + HOUR),
     "pages": lambda stores: stores.runs.pages(JOB, since=NOW, until=NOW + HOUR),

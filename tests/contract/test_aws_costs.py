@@ -10,11 +10,11 @@ from bench.meter import Meter, size_of
 from sweephand.aws import KEEP_RUNS, clients
 from sweephand.aws.items import head_item, item_of, run_item
 from sweephand.aws.table import Table
-from sweephand.domain.ids import RunKey
+from sweephand.domain.ids import RunKey, run_id_of_fire
 from sweephand.domain.job import CatchupPolicy
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.retry import Failure
-from sweephand.domain.run import Run
+from sweephand.domain.run import Run, RunState
 from sweephand.ports import DueEntry, DueKind, Offer, Reply
 from sweephand.topology import JOBS
 from tests.contract.samples import (
@@ -24,12 +24,14 @@ from tests.contract.samples import (
     MINUTE,
     NOW,
     SECOND,
+    Window,
     change_of,
     claimed,
     deed_at,
     head_of,
     key_of,
     run_at,
+    status_row,
     version_of,
 )
 from tests.contract.world import VirtualClock
@@ -166,6 +168,28 @@ def test_an_offer_lasts_two_weeks_from_when_it_was_last_made(clock: VirtualClock
             stores.offers.offer("gpu", offer)
             assert puts.last_end == clock.now() + timedelta(days=14, seconds=1)
             clock.advance(HOUR)
+
+
+def test_a_page_of_the_view_reads_no_day_that_it_does_not_need(clock: VirtualClock) -> None:
+    meter = Meter()
+    with moto_world(clock, meter=meter) as stores:
+        for n in range(20):
+            stores.views.append(DEFAULT, "b", [status_row(run_at(NOW - n * 24 * HOUR))])
+        ever = Window(since=NOW - 1000 * HOUR, until=NOW + HOUR)
+        meter.clear()
+        assert len(stores.views.rows(DEFAULT, **ever, limit=3)) == 3
+        assert meter.read_units == 1 + 3  # the register, and three days
+        meter.clear()
+        assert len(stores.views.rows(DEFAULT, **ever, before=run_at(NOW - 240 * HOUR).key, limit=3)) == 3
+        assert meter.read_units == 1 + 4  # the first of them holds only what is not below
+
+
+def test_active_runs_are_found_among_the_newest_hundred(clock: VirtualClock) -> None:
+    with moto_world(clock) as stores:
+        stores.runs.create([run_at(NOW + n * SECOND, state=RunState.RUNNING) for n in range(2)])
+        stores.runs.create([run_at(NOW + n * SECOND, state=RunState.SKIPPED) for n in range(2, 101)])
+        (found,) = stores.runs.active(JOB, until=run_id_of_fire(NOW + HOUR))
+        assert found.key.run_id == run_id_of_fire(NOW + SECOND)
 
 
 def test_jobs_are_counted_over_all_of_dynamodbs_pages(clock: VirtualClock) -> None:

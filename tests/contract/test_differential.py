@@ -31,6 +31,7 @@ from tests.contract.samples import (
     NOW,
     SECOND,
     TICK,
+    Window,
     change_of,
     deed_at,
     head_of,
@@ -160,6 +161,7 @@ class Engines(BothEngines):
         self.both(
             lambda stores: stores.runs.of_job(job, since=since, until=until, newest_first=newest_first, limit=limit)
         )
+        self.both(lambda stores: stores.runs.active(job, until=until or run_id_of_fire(NOW + HOUR)))
 
     @rule(job=keys, first=moments, last=moments, since=moments, until=moments)
     def drop(self, job: JobKey, first: datetime, last: datetime, since: datetime, until: datetime) -> None:
@@ -313,6 +315,15 @@ class Engines(BothEngines):
         rows = [row for run in skipped if (row := listed(run)) is not None]
         self.both(lambda stores: stores.views.append(namespace, batch, rows))
         self.both(lambda stores: stores.views.rows(namespace, since=NOW - HOUR, until=NOW + HOUR))
+
+    @rule(namespace=namespaces, since=moments, hours=st.integers(0, 3), mark=fires, limit=st.none() | limits)
+    def read_view(self, namespace: Namespace, since: datetime, hours: int, mark: datetime, limit: int | None) -> None:
+        window = Window(since=since - HOUR, until=since + hours * HOUR)
+        for before in (None, run_at(mark, key_of("a")).key, run_at(mark, key_of("b")).key):
+            self._compare_view(namespace, window, before, limit)
+
+    def _compare_view(self, namespace: Namespace, window: Window, before: RunKey | None, limit: int | None) -> None:
+        self.both(lambda stores: stores.views.rows(namespace, **window, before=before, limit=limit))
 
     @rule(namespace=namespaces)
     def clear(self, namespace: Namespace) -> None:

@@ -39,7 +39,12 @@ runs: Final = st.builds(
     st.sampled_from(("a", "a-b", "a.b", "B")),
     st.integers(0, 2),
 )
-offers: Final = st.builds(lambda run, tick: Offer(NOW + tick * TICK, run), runs, st.integers(-1, 1))
+offers: Final = st.builds(
+    lambda run, tick, nonce: Offer(NOW + tick * TICK, run, nonce),
+    runs,
+    st.integers(-1, 1),
+    st.sampled_from(("", "x", "y")),
+)
 
 
 class Records(BothEngines):
@@ -123,9 +128,23 @@ class Records(BothEngines):
 
     @rule(queue=st.sampled_from(QUEUES), withdrawn=st.lists(offers, max_size=30), limit=limits)
     def withdraw(self, queue: str, withdrawn: list[Offer], limit: int) -> None:
-        found = self.both(lambda stores: stores.offers.open(DEFAULT, queue, limit=limit))
+        found = self._open_offers(queue, limit)
         self.both(lambda stores: stores.offers.withdraw(queue, [*withdrawn, *found[1:]]))
-        self.both(lambda stores: stores.offers.open(DEFAULT, queue, limit=limit))
+        self._open_offers(queue, limit)
+
+    @rule(queue=st.sampled_from(QUEUES), meanwhile=st.lists(offers, max_size=5))
+    def withdraw_too_late(self, queue: str, meanwhile: list[Offer]) -> None:
+        found = self._open_offers(queue, 1_000)
+        for one in meanwhile:
+            self.offer(queue, one)
+        self.both(lambda stores: stores.offers.withdraw(queue, found))
+        left = self._open_offers(queue, 1_000)
+        assert {one for one in meanwhile if one not in found} <= set(left)
+
+    def _open_offers(self, queue: str, limit: int) -> list[Offer]:
+        """They are equal whatever their nonces, which must be the same all the same."""
+        self.both(lambda stores: [one.nonce for one in stores.offers.open(DEFAULT, queue, limit=limit)])
+        return self.both(lambda stores: stores.offers.open(DEFAULT, queue, limit=limit))
 
     def compare_everything(self) -> None:
         for namespace in NAMESPACES:
@@ -133,16 +152,13 @@ class Records(BothEngines):
             for kind in KINDS:
                 self._compare_documents(namespace, kind)
         for queue in QUEUES:
-            self._compare_offers(queue)
+            self._open_offers(queue, 1_000)
 
     def _compare_trail(self, namespace: Namespace) -> None:
         self.both(lambda stores: stores.trail.deeds(namespace, limit=1_000))
 
     def _compare_documents(self, namespace: Namespace, kind: str) -> None:
         self.both(lambda stores: stores.shared.listed(namespace, kind, limit=1_000))
-
-    def _compare_offers(self, queue: str) -> None:
-        self.both(lambda stores: stores.offers.open(DEFAULT, queue, limit=1_000))
 
 
 TestRecords = Records.TestCase

@@ -154,6 +154,24 @@ def test_no_call_reads_more_of_a_table_than_it_needs(clock: VirtualClock) -> Non
     stores.close()
 
 
+def test_pages_of_the_view_and_active_runs_are_read_from_their_place_in_an_index(clock: VirtualClock) -> None:
+    stores = open_stores(None, clock=clock)
+    seen: list[str] = []
+    stores.database.write(lambda connection: connection.set_trace_callback(seen.append))
+    run = run_at()
+    stores.runs.active(JOB, until=run.key.run_id)
+    stores.views.rows(DEFAULT, since=NOW, until=NOW + HOUR, before=run.key, limit=10)
+    stores.database.write(lambda connection: connection.set_trace_callback(None))
+
+    selects = [text for text in seen if text.startswith("SELECT")]
+    plans = [step for text in selects for *_, step in stores.database.rows(f"EXPLAIN QUERY PLAN {text}")]
+    assert plans == [
+        "SEARCH runs USING INDEX runs_active (job=? AND run_id<?)",
+        "SEARCH status_rows USING PRIMARY KEY (namespace=? AND run_id>? AND (run_id,job)<(?,?))",
+    ]
+    stores.close()
+
+
 def _call_everything(embedded: Stores) -> None:
     head, run, entry = head_of(), run_at(), DueEntry(NOW, DueKind.JOB, str(JOB), 0)
     embedded.jobs.change(None, head, change_of(head), version_of(), entry)
@@ -174,6 +192,7 @@ def _call_everything(embedded: Stores) -> None:
     embedded.runs.move(run, claimed(run))
     for newest_first in (True, False):
         embedded.runs.of_job(JOB, since=run.key.run_id, until=run.key.run_id, newest_first=newest_first, limit=10)
+    embedded.runs.active(JOB, until=run.key.run_id)
     embedded.runs.dropped(JOB, since=NOW, until=NOW)
     embedded.runs.pages(JOB, since=NOW, until=NOW)
     embedded.runs.remember(DEFAULT, "k", "v", until=NOW)
@@ -205,6 +224,7 @@ def _call_everything(embedded: Stores) -> None:
     embedded.inbox.delete([delivery])
     embedded.views.append(DEFAULT, "b", [status_row(run)])
     embedded.views.rows(DEFAULT, since=NOW, until=NOW + HOUR)
+    embedded.views.rows(DEFAULT, since=NOW, until=NOW + HOUR, before=run.key, limit=10)
     embedded.views.clear(DEFAULT)
     embedded.feed.read(0, 10)
 

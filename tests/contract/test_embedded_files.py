@@ -126,7 +126,7 @@ def test_everything_is_there_after_reopening(tmp_path: Path, clock: VirtualClock
     stores.runs.create([run])
     stores.queue.send([Letter(AttemptRun(run.key))])
     stores.shards.grow(9)
-    stores.offers.offer("gpu", Offer(NOW, run.key))
+    stores.offers.offer("gpu", Offer(NOW, run.key, "nonce"))
     stores.replies.reserve(DEFAULT, "k", Reply("asked", "me", NOW), now=NOW, until=NOW + HOUR)
     stores.close()
 
@@ -138,6 +138,7 @@ def test_everything_is_there_after_reopening(tmp_path: Path, clock: VirtualClock
     assert again.shards.count() == 9
     assert again.trail.deeds(DEFAULT, limit=9) == [deed_of(change_of(head), None, head)]
     assert again.offers.open(DEFAULT, "gpu", limit=9) == [Offer(NOW, run.key)]
+    assert again.offers.open(DEFAULT, "gpu", limit=9)[0].nonce == "nonce"
     assert again.replies.reserve(DEFAULT, "k", Reply("a", "b", NOW), now=NOW, until=NOW).holder == "me"
     again.close()
 

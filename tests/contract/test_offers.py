@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sweephand.domain.ids import Namespace
 from sweephand.ports import Offer
 from tests.contract.samples import DEFAULT, HOUR, MINUTE, NOW, SECOND, STRANGE, TICK, key_of, run_at
@@ -10,8 +12,14 @@ from tests.contract.world import Stores, VirtualClock
 QUEUE = "gpu"
 
 
-def offer_of(name: str = "report", *, after: int = 0, namespace: str = DEFAULT, run_id: str | None = None) -> Offer:
-    return Offer(NOW + after * SECOND, run_at(job=key_of(name, namespace), run_id=run_id).key)
+def offer_of(
+    name: str = "report", *, after: int = 0, namespace: str = DEFAULT, run_id: str | None = None, nonce: str = ""
+) -> Offer:
+    return Offer(NOW + after * SECOND, run_at(job=key_of(name, namespace), run_id=run_id).key, nonce)
+
+
+def nonces(stores: Stores) -> list[str]:
+    return [one.nonce for one in stores.offers.open(DEFAULT, QUEUE, limit=100)]
 
 
 def test_nothing_is_on_offer_in_a_queue_that_nobody_used(stores: Stores) -> None:
@@ -37,6 +45,44 @@ def test_offers_are_open_oldest_first(stores: Stores) -> None:
     assert stores.offers.open(DEFAULT, QUEUE, limit=100) == offers
     assert offers == sorted(offers)
     assert stores.offers.open(DEFAULT, QUEUE, limit=3) == offers[:3]
+
+
+def test_an_offer_is_the_same_whatever_its_nonce() -> None:
+    assert offer_of(nonce="a") == offer_of(nonce="b")
+    assert not offer_of(nonce="a") < offer_of(nonce="b")
+
+
+def test_an_offer_made_again_has_the_last_nonce(stores: Stores) -> None:
+    for nonce in ("a", "", "c", "b", "b"):
+        stores.offers.offer(QUEUE, offer_of(nonce=nonce))
+        assert nonces(stores) == [nonce]
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a"), ("", "a"), ("a", "")])
+def test_a_withdrawal_leaves_what_was_offered_again_since_it_was_read(stores: Stores, first: str, second: str) -> None:
+    stores.offers.offer(QUEUE, offer_of(nonce=first))
+    read = stores.offers.open(DEFAULT, QUEUE, limit=10)
+    stores.offers.offer(QUEUE, offer_of(nonce=second))
+    stores.offers.withdraw(QUEUE, read)
+    assert nonces(stores) == [second]
+
+    again = stores.offers.open(DEFAULT, QUEUE, limit=10)
+    for _ in range(2):
+        stores.offers.withdraw(QUEUE, again)
+        assert nonces(stores) == []
+    stores.offers.offer(QUEUE, offer_of(nonce="c"))
+    stores.offers.withdraw(QUEUE, [*read, *again])
+    assert nonces(stores) == ["c"]
+
+
+def test_of_many_withdrawals_those_of_old_readings_have_no_effect(stores: Stores) -> None:
+    for n in range(30):
+        stores.offers.offer(QUEUE, offer_of(after=n, nonce=f"first-{n}"))
+    read = stores.offers.open(DEFAULT, QUEUE, limit=100)
+    for n in range(0, 30, 3):
+        stores.offers.offer(QUEUE, offer_of(after=n, nonce=f"second-{n}"))
+    stores.offers.withdraw(QUEUE, read)
+    assert nonces(stores) == [f"second-{n}" for n in range(0, 30, 3)]
 
 
 def test_the_same_offer_again_changes_nothing(stores: Stores, clock: VirtualClock) -> None:

@@ -195,6 +195,37 @@ def test_pages_of_a_list_meet_without_gap_or_overlap(stores: Stores) -> None:
     assert oldest_first == ids
 
 
+def test_active_runs_are_those_that_run_or_will_again(stores: Stores) -> None:
+    every = [run_at(NOW + n * SECOND, state=state) for n, state in enumerate([*RunState, *RunState])]
+    others = [run_at(job=key, state=RunState.RUNNING) for key in (key_of("report-2"), key_of("report", "other"))]
+    stores.runs.create([*every, *others])
+    active = [run for run in reversed(every) if run.state in (RunState.RUNNING, RunState.RETRYING)]
+    assert len(active) == 4
+    assert stores.runs.active(JOB, until=run_id_of_fire(NOW + HOUR)) == active
+    for n, run in enumerate(active):
+        assert stores.runs.active(JOB, until=run.key.run_id) == active[n + 1 :]
+    assert stores.runs.active(key_of("rep"), until=run_id_of_fire(NOW + HOUR)) == []
+
+
+def test_a_run_is_active_from_its_claim_to_its_end(stores: Stores) -> None:
+    run, until = run_at(), run_id_of_fire(NOW + SECOND)
+    running = claimed(run)
+    done = running.succeeded(now=NOW + MINUTE, nonce="done", output=None)
+    stores.runs.create([run])
+    assert stores.runs.active(JOB, until=until) == []
+    stores.runs.move(run, running)
+    assert stores.runs.active(JOB, until=until) == [running]
+    stores.runs.move(running, done)
+    assert stores.runs.active(JOB, until=until) == []
+
+
+def test_at_most_a_hundred_runs_are_active_and_planned_ones_hide_none(stores: Stores) -> None:
+    running = [run_at(NOW + n * SECOND, state=RunState.RUNNING) for n in range(110)]
+    planned = [run_at(NOW + HOUR + n * SECOND) for n in range(110)]
+    stores.runs.create([*running, *planned])
+    assert stores.runs.active(JOB, until=planned[0].key.run_id) == running[:9:-1]
+
+
 def test_ledger_rows_are_not_runs(stores: Stores) -> None:
     stores.runs.drop(JOB, _stretch(0, 5))
     stores.runs.write_page(_page(date(2026, 11, 15)))

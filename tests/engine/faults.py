@@ -22,7 +22,7 @@ from tests.engine.world import NS, START, Crash, Town, town_of
 PORTS: Final = (*(port.name for port in fields(Stores)), "target")
 READS: Final = frozenset(
     {"head", "heads", "heads_of", "get", "read", "count", "of_job", "dropped", "pages", "version", "timeline", "rows"}
-    | {"listed", "deeds", "open"}
+    | {"listed", "deeds", "open", "active"}
 )
 
 

@@ -164,7 +164,7 @@ def test_each_role_covers_those_before_it() -> None:
 # Namespaces.
 
 
-def test_a_deleted_namespace_leaves_no_key_to_the_next_of_its_name(either: Town) -> None:
+def test_a_deleted_namespace_leaves_no_key_and_its_name_to_nobody(either: Town) -> None:
     put_namespace(either.world, NS, {"description": "ours"}, actor="root")
     put_member(either.world, NS, "bob", Role.ADMIN, actor="root", self_id="root")
     issued = new_token(either)
@@ -175,7 +175,10 @@ def test_a_deleted_namespace_leaves_no_key_to_the_next_of_its_name(either: Town)
     delete_namespace(either.world, NS, actor="root")
     with pytest.raises(NotFound):
         check_namespace(either.world, NS)
-    put_namespace(either.world, NS, {}, actor="root")
+    with pytest.raises(Conflict, match="another name"):
+        put_namespace(either.world, NS, {}, actor="root")
+    with pytest.raises(NotFound):
+        delete_namespace(either.world, NS, actor="root")
     assert (role_of(either.world, NS, "bob"), recognise(either.world, issued.text)) == (None, None)
 
 

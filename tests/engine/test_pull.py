@@ -13,9 +13,10 @@ from sweephand.domain.ids import Namespace, RunId
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.cancel import cancel
+from sweephand.engine.checkpoint import save_checkpoint
 from sweephand.engine.delete import delete
 from sweephand.engine.follow import follow
-from sweephand.engine.lease import Leased, beat, lease, report, save_checkpoint, worker_of
+from sweephand.engine.lease import Leased, beat, lease, report, worker_of
 from sweephand.engine.offer import LEASE, Puller
 from sweephand.engine.rerun import rerun
 from sweephand.engine.share import put_pool
@@ -449,13 +450,22 @@ def test_a_rerun_of_an_external_run_is_offered(town: Town) -> None:
 
 
 def test_a_lost_offer_is_repaired_by_the_audit(either: Town) -> None:
-    run = offered(either)
-    either.stores.offers.withdraw("default", [Offer(run.start_at, run.key)])
+    offered(either)
+    either.stores.offers.withdraw("default", either.stores.offers.open(NS, "default", limit=1))
+    assert open_offers(either) == []
     either.sleep_through(minutes=6)
     assert either.lease() == []
     assert either.audit().resent == 0  # nothing was late: that no worker came is no fault
     either.drive()
     assert len(either.lease()) == 1
+
+
+def test_an_offer_made_again_outlives_the_withdrawal_of_the_first(either: Town) -> None:
+    run = offered(either)
+    sleepy = with_another(either.world, "offers.withdraw", lambda: either.advance(minutes=3))
+    assert len(either.lease(sleepy)) == 1  # its lease ended, and the run was offered again, while it slept
+    assert open_offers(either) == [run.key.run_id]
+    assert either.lease(worker="walter")[0].lease.run.epoch == 2
 
 
 def test_a_lost_timer_of_a_dead_worker_is_repaired_by_the_audit(town: Town) -> None:

@@ -29,6 +29,7 @@ class Echo:
         self._paths = paths
         self.authorized: list[Event] = []
         self.handled: list[Event] = []
+        self.gone: list[threading.Event | None] = []
 
     def authorize(self, event: Event) -> Mapping[str, Any]:
         self.authorized.append(event)
@@ -43,8 +44,9 @@ class Echo:
             "context": {"role": "admin", "platform": True, "number": 7},
         }
 
-    def handle(self, event: Event) -> Mapping[str, Any]:
+    def handle(self, event: Event, *, gone: threading.Event | None = None) -> Mapping[str, Any]:
         self.handled.append(event)
+        self.gone.append(gone)
         does = self._paths.get(event["path"].rpartition("/")[2])
         if does is not None:
             return does(event)

@@ -276,6 +276,19 @@ def test_calls_that_wait_for_work_leave_the_others_their_threads() -> None:
         assert list(again) == [200] * 8
 
 
+def test_a_call_that_waits_for_work_hears_that_its_caller_has_gone() -> None:
+    held = Held()
+    echo = Echo(leases=held)
+    with serving(echo) as server:
+        with server.connected() as client:
+            client.say(head("POST", "/api/v1/leases", authorization=ALLOWED))
+            until(lambda: held.waiting == 1, within_s=10, what="a call that waits")
+        (gone,) = echo.gone
+        assert gone is not None
+        until(gone.is_set, within_s=10, what="word that the client went away")
+        held.let_go()
+
+
 def test_one_connection_too_many_is_told_to_come_back() -> None:
     with serving(Echo(), connections=3) as server, ExitStack() as connections:
         first = [connections.enter_context(server.connected()) for _ in range(3)]

@@ -16,7 +16,7 @@ from tests.simulation.clockwork import A_SECOND, Actor, Clockwork, Crash
 
 READS = frozenset(
     {"head", "heads", "heads_of", "get", "read", "count", "of_job", "dropped", "pages", "version"}
-    | {"listed", "deeds", "open"}
+    | {"listed", "deeds", "open", "active"}
 )
 
 

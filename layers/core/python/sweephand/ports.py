@@ -180,12 +180,7 @@ class Jobs(Protocol):
         """Newest first."""
 
     def change(
-        self,
-        before: Head | None,
-        after: Head,
-        change: Change,
-        version: JobVersion | None,
-        entry: DueEntry | None,
+        self, before: Head | None, after: Head, change: Change, version: JobVersion | None, entry: DueEntry | None
     ) -> bool:
         """Head, timeline row, audit row (`deed_of`), version and due entry in one transaction; False where the head
         moved since."""
@@ -220,6 +215,10 @@ class Runs(Protocol):
     ) -> list[Run]:
         """Runs with since <= id < until, in the order of their ids."""
 
+    def active(self, job: JobKey, *, until: RunId) -> list[Run]:
+        """Runs with id < `until` that are running or retrying, newest first, at most a hundred: `until` leaves out what
+        is planned ahead. On AWS, which has no index of states, only the newest hundred ids below it are looked at."""
+
     def drop(self, job: JobKey, dropped: Dropped) -> None:
         """Record a stretch of fires that became no runs; the same beginning again replaces it."""
 
@@ -239,13 +238,7 @@ class Due(Protocol):
     def arm(self, entries: Sequence[DueEntry]) -> None: ...
 
     def read(
-        self,
-        shard: int,
-        *,
-        after: datetime | None,
-        upto: datetime,
-        limit: int,
-        beyond: DueEntry | None = None,
+        self, shard: int, *, after: datetime | None, upto: datetime, limit: int, beyond: DueEntry | None = None
     ) -> list[DueEntry]:
         """Entries with after < at <= upto in their order (at, kind, key), the next page beginning beyond an entry."""
 
@@ -349,19 +342,21 @@ class Offer:
 
     at: datetime
     run: RunKey
+    nonce: str = field(default="", compare=False)
+    """Which offering of it this is."""
 
 
 class Offers(Protocol):
     """What external workers can pull, by queue."""
 
     def offer(self, queue: str, offer: Offer) -> None:
-        """The same again changes nothing."""
+        """The same again only replaces the nonce."""
 
     def open(self, namespace: Namespace, queue: str, *, limit: int) -> list[Offer]:
         """Oldest first."""
 
     def withdraw(self, queue: str, offers: Sequence[Offer]) -> None:
-        """These are taken, or moot."""
+        """These, as they were read, are taken or moot; one that was offered again since, under another nonce, stays."""
 
 
 class Queue(Protocol):
@@ -392,8 +387,17 @@ class Views(Protocol):
         """The newest revision of each run counts; the same batch again changes nothing. On AWS one write per hour and
         batch, which the batch's name lets a replay replace."""
 
-    def rows(self, namespace: Namespace, *, since: datetime, until: datetime) -> list[StatusRow]:
-        """The last known row of every run with since <= time < until, newest first."""
+    def rows(
+        self,
+        namespace: Namespace,
+        *,
+        since: datetime,
+        until: datetime,
+        before: RunKey | None = None,
+        limit: int | None = None,
+    ) -> list[StatusRow]:
+        """The last known row of every run with since <= time < until, newest first by (run id, job's name), beginning
+        below a run's place in that order, which need not be taken."""
 
     def clear(self, namespace: Namespace) -> None: ...
 

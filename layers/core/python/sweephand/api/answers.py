@@ -161,8 +161,8 @@ class Bulk(Told):
     dry_run: bool
     matched: int
     done: int
-    more: bool
     items: list[dict[str, Any]]
+    next_cursor: str | None
 
 
 class Published(Told):

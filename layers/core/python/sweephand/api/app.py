@@ -14,7 +14,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 
 from sweephand.api import dags, jobs, leases, openapi, people, plan, runs, shared, watching
 from sweephand.api.access import PUBLIC_CALLS, check_access
-from sweephand.api.asked import Answer, Asked, asking
+from sweephand.api.asked import Answer, Asked, Ending, asking
 from sweephand.api.authorize import Gate, from_context, to_context
 from sweephand.api.problems import MethodNotAllowed, Unauthorized, problem, problem_of
 from sweephand.api.reading import (
@@ -49,8 +49,10 @@ PUBLIC: Final = frozenset({("GET", "/v1/health"), ("GET", "/v1/jwks.json")})
 """Methods and paths that need no token."""
 
 _SAFE: Final = frozenset({"GET", "HEAD"})
-_UNREPEATED: Final = frozenset({"issueToken", "openSession"})
-"""Their answers hold secrets, which are not kept."""
+_UNREPEATED: Final = frozenset(
+    {"issueToken", "openSession", "leaseWork", "beat", "beatMany", "completeWork", "failWork"}
+)
+"""Answers that hold secrets are not kept; and what a worker says is recognised by its epoch."""
 _DEFINING: Final = frozenset({"createJob", "putJob", "planJob", "createDag", "putTemplate"})
 """Their bodies may be as large as a definition can be."""
 _BUILT_IN: Final = frozenset({"command", "python", "external"})
@@ -102,14 +104,14 @@ class Api:
         """Whoever waits for work waits no longer."""
         self._stopping.set()
 
-    def handle(self, event: Event) -> dict[str, Any]:
-        """Answer a call that the authorizer has let through."""
+    def handle(self, event: Event, *, gone: threading.Event | None = None) -> dict[str, Any]:
+        """Answer a call that the authorizer has let through; `gone` is set when its caller has gone away."""
         try:
-            return self._answer(event)
+            return self._answer(event, Ending(self._stopping, gone))
         except SweephandError as error:
             return _built(problem_of(error))
 
-    def _answer(self, event: Event) -> dict[str, Any]:
+    def _answer(self, event: Event, ending: Ending) -> dict[str, Any]:
         method, path = str(event["httpMethod"]).upper(), path_of(event)
         caller = from_context(event)
         route = self._route(method, path) if caller or (method, path) in PUBLIC else None
@@ -123,16 +125,16 @@ class Api:
             rate = quota_of(self._world, caller.namespace).requests_per_second
             self._throttle.admit(caller.namespace, rate=rate, now=self._world.clock.now())
         _check_query(event, route)
-        return self._carry_out(event, route, method, caller or _NOBODY)
+        return self._carry_out(event, route, method, caller or _NOBODY, ending)
 
-    def _carry_out(self, event: Event, route: Route, method: str, caller: Caller) -> dict[str, Any]:
+    def _carry_out(self, event: Event, route: Route, method: str, caller: Caller, ending: Ending) -> dict[str, Any]:
         unsafe = method not in _SAFE
         if unsafe:
             check_conditions(event)
         bytes_max = BODY_BYTES_MAX if route.operation_id in _DEFINING else SMALL_BYTES_MAX
         body = body_of(event, bytes_max=bytes_max) if unsafe else None
         key = idempotency_key_of(event) if unsafe else None
-        asking(Asked(self._world, caller, event, self._kinds, self._operators, key, self._issuer, self._stopping))
+        asking(Asked(self._world, caller, event, self._kinds, self._operators, key, self._issuer, ending))
         headers = {name: value for name, value in (event.get("headers") or {}).items() if name.lower() != _TYPE}
         told = {
             **event,

@@ -21,9 +21,21 @@ from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.trail import Deed
 from sweephand.ports import World
 
-__all__ = ["Answer", "Asked", "answer", "asked", "asking", "no_content"]
+__all__ = ["Answer", "Asked", "Ending", "answer", "asked", "asking", "no_content"]
 
 Answer = Response[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The server stops, or the caller has gone."""
+
+    stopping: Event
+    gone: Event | None = None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for so long, or for the server to stop; whether there is nothing to wait for any more."""
+        return self.stopping.wait(seconds) or (self.gone is not None and self.gone.is_set())
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +51,8 @@ class Asked:
     """Those of them that are installed beside the built-in ones."""
     idempotency_key: str | None
     issuer: Issuer | None
-    stopping: Event
-    """Set when whoever waits should come to an end."""
+    ending: Ending
+    """When whoever waits for something should stop waiting."""
 
     @property
     def namespace(self) -> Namespace:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sweephand.api.problems import Unauthorized
 from sweephand.api.reading import Event, header
 from sweephand.api.sessions import Verifier
+from sweephand.api.throttle import Throttle
 from sweephand.domain.access import DEFAULT, EVERYWHERE, Caller, PrincipalKind, Role, Token
 from sweephand.domain.ids import Namespace
 from sweephand.domain.trail import Deed
 from sweephand.engine.grant import namespace_document, role_of
 from sweephand.engine.issue import find_token, recognise
-from sweephand.errors import Refused
+from sweephand.errors import Refused, TooMany
 from sweephand.ports import World
 
 _BEARER: Final = "bearer "
@@ -29,6 +30,7 @@ class Gate:
 
     world: World
     verifiers: Sequence[Verifier]
+    refusals: Throttle = field(default_factory=Throttle)
 
     def caller(self, event: Event) -> Caller:
         """Whoever brings this request, or a refusal."""
@@ -72,7 +74,12 @@ class Gate:
         return namespace if namespace_document(self.world, namespace) is not None else None
 
     def _record_refusal(self, token: Token, wanted: str) -> None:
+        """One row a second is enough to be noticed: who may only ask must not fill the log."""
         at, nonce = self.world.clock.now(), self.world.dice.nonce()
+        try:
+            self.refusals.admit(token.namespace, rate=1, now=at)
+        except TooMany:
+            return
         deed = Deed(
             token.namespace,
             at,

@@ -74,6 +74,8 @@ class BulkBody(_Given):
     action: Literal["cancel", "rerun"]
     filter: RunFilter
     dry_run: bool = False
+    limit: int = Field(1000, ge=1, le=1000)
+    cursor: Annotated[str, Field(max_length=2000)] | None = None
 
 
 class EventBody(_Given):

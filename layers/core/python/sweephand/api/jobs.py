@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
 
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
@@ -15,22 +16,21 @@ from sweephand.api.cursors import decode_cursor, encode_cursor, instant_in_curso
 from sweephand.api.definitions import STEP_FIELDS, TASKS_HERE
 from sweephand.api.schemas import Change, Cursor, Definition, InPath, Limit, Since, Until, says
 from sweephand.api.shapes import (
+    active_runs,
     fire_shape,
     job_shape,
     ledger_shape,
     moment,
     page,
-    recent_runs,
     version_shape,
     why_shape,
 )
 from sweephand.domain.ids import JobKey, JobName
 from sweephand.domain.job import Head, Job, JobStatus
 from sweephand.domain.kinds import KINDS
-from sweephand.domain.run import ACTIVE
 from sweephand.engine.cancel import cancel
 from sweephand.engine.delete import delete
-from sweephand.engine.ledger import ledger
+from sweephand.engine.ledger import ledger_page
 from sweephand.engine.lookup import job_of, present_head
 from sweephand.engine.pause import pause
 from sweephand.engine.put import put
@@ -47,7 +47,6 @@ _TAG: Final = "jobs"
 _SCANNED_MAX: Final = 2_000
 """Heads that one page of a filtered list looks at; an incomplete page says where to go on."""
 _BATCH: Final = 200
-_LEDGER_WINDOW: Final = timedelta(hours=1)
 _LEDGER_BACK: Final = timedelta(days=1)
 _FIRES_MAX: Final = 1_000
 _A_TICK: Final = timedelta(microseconds=1)
@@ -214,7 +213,7 @@ def get_ledger(
     position = decode_cursor(cursor, bound_to, length=2)
     if position:
         begin, end = map(instant_in_cursor, position)
-    rows, reached = _ledger_page(ask, head.key, begin, end, limit)
+    rows, reached = ledger_page(ask.world, head.key, since=begin, until=max(begin, end), fires_max=limit)
     more = encode_cursor([reached.isoformat(), end.isoformat()], bound_to) if reached < end else None
     return answer(200, page([ledger_shape(row) for row in rows], more))
 
@@ -309,7 +308,7 @@ def _is_wanted(ask: Asked, head: Head, tag: str | None, status: str | None) -> b
         return status is None or status == head.status
     if head.status is not JobStatus.ACTIVE:
         return False
-    return any(run.state in ACTIVE for run in recent_runs(ask.world, head.key, now=ask.now))
+    return bool(active_runs(ask.world, head.key, now=ask.now))
 
 
 def _just_before(prefix: str) -> str | None:
@@ -326,31 +325,11 @@ def _next_fires(ask: Asked, head: Head) -> list[dict[str, Any]]:
 
 
 def _cancel_active(ask: Asked, key: JobKey) -> None:
-    for run in ask.world.runs.of_job(key, limit=1_000):
-        if not run.is_terminal:
-            try:
+    """End what has started; what has not is skipped when its time comes, since its job is gone."""
+    while active := active_runs(ask.world, key, now=ask.now):
+        for run in active:
+            with suppress(Conflict):  # it ended by itself meanwhile
                 cancel(ask.world, run.key, actor=ask.caller.actor, note="its job was deleted")
-            except Conflict:
-                continue  # it ended by itself meanwhile
-
-
-def _ledger_page(ask: Asked, key: JobKey, begin: datetime, end: datetime, limit: int) -> tuple[list[Any], datetime]:
-    """Rows from the beginning, at least a page of them if there are so many, and how far they reach.
-
-    Windows double while they hold little, so that a yearly job costs a few reads and a job of every second no more
-    than a page.
-    """
-    rows: list[Any] = []
-    window = _LEDGER_WINDOW
-    while begin < end and len(rows) < limit:
-        upto = begin + window if window < end - begin else end
-        found = ledger(ask.world, key, since=begin, until=upto)
-        rows += found
-        begin = upto
-        window *= 2 if len(found) * 4 < limit else 1
-    if len(rows) > limit:
-        return rows[:limit], rows[limit].fire_at
-    return rows, begin
 
 
 def _number(text: str) -> int:

@@ -14,7 +14,8 @@ from sweephand.api.cursors import cut
 from sweephand.api.schemas import Cursor, Limit, says
 from sweephand.api.shapes import moment, page, run_row
 from sweephand.domain.retry import Failure
-from sweephand.engine.lease import Leased, beat, lease, report, save_checkpoint
+from sweephand.engine.checkpoint import save_checkpoint
+from sweephand.engine.lease import Leased, beat, lease, report
 from sweephand.engine.offer import QUEUE_DEFAULT
 from sweephand.engine.workers import seen, workers
 from sweephand.errors import SweephandError
@@ -36,7 +37,7 @@ def lease_work(body: Annotated[bodies.LeaseBody, Body()]) -> Answer:
     until = ask.now + timedelta(seconds=body.wait_seconds)
     while True:
         leased = lease(ask.world, ask.namespace, body.worker_id, queues, most=body.max)
-        if leased or ask.now >= until or ask.stopping.wait(_LOOK_EVERY_S):
+        if leased or ask.now >= until or ask.ending.wait(_LOOK_EVERY_S):
             break
     retry_after_s = 0 if leased else 1
     return answer(200, {**page([_work(one) for one in leased], None), "retryAfterSeconds": retry_after_s})

@@ -38,14 +38,13 @@ _PUBLIC: Final = frozenset({400, 404, 503})
 _UNSAFE: Final = frozenset({"post", "put", "delete"})
 _UNKNOWN_TO_US: Final = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
 
-_CREATING: Final = frozenset({"putJob", "putCalendar", "putPool", "putTemplate"})
+_CREATING: Final = frozenset({"putJob", "putCalendar", "putPool", "putTemplate", "putNamespace"})
 _VERSIONED: Final = _CREATING | {
     "deleteJob",
     "rollbackJob",
     "deleteCalendar",
     "deletePool",
     "deleteTemplate",
-    "putNamespace",
 }
 
 

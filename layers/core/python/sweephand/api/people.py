@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any, Final
 
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
@@ -30,7 +31,7 @@ from sweephand.engine.grant import (
 from sweephand.engine.issue import issue, revoke, tokens_of
 from sweephand.engine.pause import pause
 from sweephand.engine.resume import resume
-from sweephand.errors import InvalidInput, NotFound, Refused
+from sweephand.errors import InvalidInput, NotFound, Refused, StaleVersion
 
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -79,6 +80,9 @@ def get_namespace(ns: InPath) -> Answer:
 def put_namespace_document(ns: InPath, body: Annotated[bodies.NamespaceBody, Body()]) -> Answer:
     ask = asked()
     document = body.model_dump(by_alias=True, exclude_none=True)
+    current = namespace_document(ask.world, Namespace(ns))
+    if ask.must_be_new and current is not None:
+        raise StaleVersion(f"namespace {ns}", 0, current[0])
     version = put_namespace(ask.world, ns, document, actor=ask.caller.actor, expected=ask.if_match)
     return answer(201 if version == 1 else 200, _namespace(ns, version, document))
 
@@ -243,7 +247,8 @@ def _switch_all(ask: Asked, namespace: Namespace, cursor: str | None, switch: An
     changed, last = 0, None
     heads = list(_heads_after(ask, namespace, position[0] if position else None))
     for head in heads:
-        changed += switch(head)
+        with suppress(NotFound):  # it was deleted meanwhile
+            changed += switch(head)
         last = head.key.name
     more = encode_cursor([last], bound_to) if len(heads) == _SWITCHED_MAX else None
     return answer(200, {"changed": changed, "nextCursor": more})

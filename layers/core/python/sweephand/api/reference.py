@@ -17,7 +17,8 @@ answers at `/api/v1/openapi.json`.
 ## What holds for every call
 
 - **Address**: `https://…/api/v1/…` on AWS, `http://127.0.0.1:8080/api/v1/…` on one machine.
-- **Token**: `Authorization: Bearer <token>`, a token of `POST /tokens` or a JWT. Only `GET /health` needs none.
+- **Token**: `Authorization: Bearer <token>`, a token of `POST /tokens` or a JWT. Only `GET /health` needs none, and,
+  on one machine, `GET /jwks.json`: the public key of sessions.
 - **Namespace**: the token's; a token for all of them uses `default`, or what `X-Namespace` names.
 - **JSON** in camelCase; times are RFC 3339 in UTC with `Z`; durations are seconds or `"5m"`, `"1h30m"`; names match
   `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`. Unknown fields and parameters are refused, with the nearest name.
@@ -27,7 +28,8 @@ answers at `/api/v1/openapi.json`.
   `Retry-After`), 503 try again.
 - **Lists** take `limit` and `cursor` and answer `{items, nextCursor}`; a cursor is opaque and bound to its query.
 - **`Idempotency-Key`** on any call that changes something: the same call again within 24 hours is answered again and
-  done once; the same key with another body is 409. Answers that hold a secret (a token, a session) are not kept.
+  done once; the same key with another body is 409. Answers that hold a secret (a token, a session, a lease) are not
+  kept.
 - **`If-Match: <version>`** on changes: 412 where the version is another. A job's new version must have it (else 428),
   or `If-None-Match: *` to create.
 - **Roles**: viewer sees; operator also runs, cancels, pauses and pulls work; editor also changes jobs and what they

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
-from itertools import islice
 from typing import Annotated, Any, Final, Literal
 
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
@@ -15,12 +13,11 @@ from sweephand.api.asked import Answer, Asked, answer, asked
 from sweephand.api.cursors import decode_cursor, encode_cursor
 from sweephand.api.schemas import Cursor, InPath, Limit, Since, Until, says
 from sweephand.api.shapes import page, run_row, run_shape, status_shape, task_shape, why_shape
+from sweephand.api.walk import LOOKED_AT_MAX, Having, Walk, is_superseded
 from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_fire
-from sweephand.domain.job import JobStatus
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.status import StatusRow, listed
 from sweephand.engine.cancel import cancel
-from sweephand.engine.lookup import job_of
 from sweephand.engine.rerun import rerun
 from sweephand.engine.why import why_run
 from sweephand.errors import Conflict, InvalidInput, NotFound
@@ -29,11 +26,6 @@ router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 _TAG: Final = "runs"
 _BATCH: Final = 500
-_ACROSS_BACK: Final = timedelta(days=1)
-_ACROSS_MAX: Final = timedelta(days=31)
-_BULK_MAX: Final = 1_000
-_A_SECOND: Final = timedelta(seconds=1)
-_WINDOW: Final = timedelta(minutes=1)
 
 State = Literal["queued", "running", "retrying", "succeeded", "failed", "cancelled", "skipped"]
 
@@ -60,12 +52,12 @@ def list_runs_of_job(
     high = RunId(position[0]) if position else (run_id_of_fire(until) if until else None)
     items: list[dict[str, Any]] = []
     last: RunId | None = None
-    for run in _newest_first(ask, key, low, high):
+    for number, run in enumerate(_newest_first(ask, key, low, high)):
+        if last is not None and (len(items) == limit or number == LOOKED_AT_MAX):
+            return answer(200, page(items, encode_cursor([last], bound_to)))
         if _is_shown(run, state, include is not None):
-            if len(items) == limit and last is not None:
-                return answer(200, page(items, encode_cursor([last], bound_to)))
             items.append(run_shape(ask.world, run))
-            last = run.key.run_id
+        last = run.key.run_id
     return answer(200, page(items, None))
 
 
@@ -142,27 +134,30 @@ def list_runs(
     cursor: Cursor = None,
 ) -> Answer:
     ask = asked()
-    bound_to = ("all runs", ask.namespace, state, job, tag, since, until)
-    position = decode_cursor(cursor, bound_to, length=2)
-    found = across(ask, state=state, job=job, tag=tag, since=since, until=until)
+    walk = Walk(ask, ("all runs", state, job, tag), cursor=cursor, since=since, until=until)
+    having = Having(ask, state=state, job=job, tag=tag)
     shown: list[StatusRow] = []
-    for row in found:
-        if position and (row.run.run_id, row.run.job.name) >= tuple(position):
-            continue
+    for row in filter(having, walk.rows()):
         if len(shown) == limit:
-            last = shown[-1].run
-            more = encode_cursor([last.run_id, last.job.name], bound_to)
-            return answer(200, page([status_shape(one) for one in shown], more))
+            return answer(200, page([status_shape(one) for one in shown], walk.cursor(shown[-1])))
         shown.append(row)
-    return answer(200, page([status_shape(row) for row in shown], None))
+    return answer(200, page([status_shape(row) for row in shown], walk.cursor()))
 
 
 @router.post("/runs/bulk", **says("changeRuns", "Cancel or rerun many runs", {200: answers.Bulk}, tag=_TAG))
 def change_runs(body: Annotated[bodies.BulkBody, Body()]) -> Answer:
     ask = asked()
     chosen = body.filter
-    found = across(ask, state=chosen.state, job=chosen.job, tag=chosen.tag, since=chosen.from_, until=chosen.to)
-    rows = list(islice((row for row in found if _is_open(row) == (body.action == "cancel")), _BULK_MAX))
+    state = chosen.state or ("failed" if body.action == "rerun" else None)
+    bound_to = ("bulk", body.action, state, chosen.job, chosen.tag)
+    walk = Walk(ask, bound_to, cursor=body.cursor, since=chosen.from_, until=chosen.to)
+    having = Having(ask, state=state, job=chosen.job, tag=chosen.tag)
+    rows: list[StatusRow] = []
+    for row in filter(having, walk.rows()):
+        if len(rows) == body.limit:
+            break
+        if _can_be(ask, body.action, row):
+            rows.append(row)
     items = []
     if not body.dry_run:
         ask.record(f"runs.{body.action}", "runs", after={"matched": len(rows)})
@@ -175,8 +170,8 @@ def change_runs(body: Annotated[bodies.BulkBody, Body()]) -> Answer:
             "dryRun": body.dry_run,
             "matched": len(rows),
             "done": len(done),
-            "more": len(rows) == _BULK_MAX,
             "items": items if items else [status_shape(row) for row in rows],
+            "nextCursor": walk.cursor(rows[-1] if len(rows) == body.limit else None),
         },
     )
 
@@ -189,55 +184,10 @@ def found_run(ask: Asked, job: str, run: str) -> Run:
     return found
 
 
-def across(
-    ask: Asked,
-    *,
-    state: str | None = None,
-    job: str | None = None,
-    tag: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-) -> Iterator[StatusRow]:
-    """Rows of the status view, newest first; a day back where nothing is said, a month at most."""
-    end = until or ask.now + _A_SECOND
-    begin = since or end - _ACROSS_BACK
-    if end - begin > _ACROSS_MAX:
-        raise InvalidInput(f"At most {_ACROSS_MAX.days} days can be looked at at once.", "from")
-    tagged = _JobsWithTag(ask, tag) if tag is not None else None
-    return (
-        row
-        for row in _rows(ask, begin, end)
-        if state in (None, row.state)
-        and job in (None, row.run.job.name)
-        and (tagged is None or tagged.has(row.run.job))
-    )
-
-
-def _rows(ask: Asked, begin: datetime, end: datetime) -> Iterator[StatusRow]:
-    """In windows that grow while they hold little, so that a page of a busy day does not cost the day."""
-    window = _WINDOW
-    while begin < end:
-        low = max(begin, end - window)
-        rows = ask.world.views.rows(ask.namespace, since=low, until=end)
-        yield from rows
-        end = low
-        window *= 2 if len(rows) < _BATCH else 1
-
-
-class _JobsWithTag:
-    """Remembers which jobs have a tag: many rows belong to few jobs."""
-
-    def __init__(self, ask: Asked, tag: str) -> None:
-        self._ask = ask
-        self._tag = tag
-        self._known: dict[JobKey, bool] = {}
-
-    def has(self, key: JobKey) -> bool:
-        if key not in self._known:
-            head = self._ask.world.jobs.head(key)
-            defined = job_of(self._ask.world, head) if head and head.status is not JobStatus.DELETED else None
-            self._known[key] = defined is not None and self._tag in defined.tags
-        return self._known[key]
+def _can_be(ask: Asked, action: str, row: StatusRow) -> bool:
+    """Whether the action makes sense for the run: what was run again already is not run again by many hands."""
+    is_open = row.state in (RunState.QUEUED, RunState.RUNNING, RunState.RETRYING)
+    return is_open if action == "cancel" else not is_open and not is_superseded(ask.world, row.run)
 
 
 def _change(ask: Asked, action: str, key: RunKey) -> dict[str, Any]:
@@ -250,10 +200,6 @@ def _change(ask: Asked, action: str, key: RunKey) -> dict[str, Any]:
     except (Conflict, NotFound) as error:
         return {**shape, "error": error.message}
     return {**shape, "result": run_row(changed)}
-
-
-def _is_open(row: StatusRow) -> bool:
-    return row.state in (RunState.QUEUED, RunState.RUNNING, RunState.RETRYING)
 
 
 def _check_job(ask: Asked, key: JobKey) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sweephand.domain.ids import JobKey, run_id_of_fire
 from sweephand.domain.job import Head, Job, JobStatus, JobVersion
 from sweephand.domain.ledger import LedgerRow
-from sweephand.domain.run import ACTIVE, Run, RunState
+from sweephand.domain.run import Run, RunState
 from sweephand.domain.schedule import Schedule
 from sweephand.domain.status import StatusRow, listed
 from sweephand.engine.complete import task_of
@@ -36,7 +36,7 @@ def job_shape(world: World, head: Head, *, now: datetime) -> Shape:
     if head.status is JobStatus.DELETED and head.version > 1:
         version = version_of(world, head.key, head.version - 1)
     recent = recent_runs(world, head.key, now=now)
-    active = next((run for run in recent if run.state in ACTIVE), None)
+    active = next(iter(active_runs(world, head.key, now=now)), None)
     status = "running" if active is not None and head.status is JobStatus.ACTIVE else str(head.status)
     is_scheduled = head.status is JobStatus.ACTIVE and version.job is not None and version.job.schedule is not None
     return {
@@ -59,6 +59,11 @@ def recent_runs(world: World, key: JobKey, *, now: datetime) -> list[Run]:
     """The newest few runs whose time has come."""
     found = world.runs.of_job(key, until=run_id_of_fire(now + _JUST_AHEAD), limit=_RECENT)
     return [run for run in found if listed(run) is not None]
+
+
+def active_runs(world: World, key: JobKey, *, now: datetime) -> list[Run]:
+    """Runs that have started and not ended, newest first; many that were skipped may have come since."""
+    return world.runs.active(key, until=run_id_of_fire(now + _JUST_AHEAD))
 
 
 def run_shape(world: World, run: Run) -> Shape:

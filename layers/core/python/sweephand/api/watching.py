@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Any, Final
 
@@ -12,9 +12,9 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from sweephand.api import answers, bodies, schemas
 from sweephand.api.asked import Answer, answer, asked
 from sweephand.api.cursors import decode_cursor, encode_cursor, instant_in_cursor
-from sweephand.api.runs import across
 from sweephand.api.schemas import Cursor, Limit, Since, Until, says
 from sweephand.api.shapes import moment, page, run_shape
+from sweephand.api.walk import Walk, is_superseded
 from sweephand.domain.events import Event
 from sweephand.domain.ids import JobKey, JobName, RunId, RunKey
 from sweephand.domain.run import RunState
@@ -29,7 +29,8 @@ router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 _TAG: Final = "watching"
 _DEAD_BACK: Final = timedelta(days=14)
 _STATS_BACK: Final = timedelta(hours=24)
-_A_SECOND: Final = timedelta(seconds=1)
+_RECENT: Final = timedelta(hours=1)
+"""What the throughput is measured over."""
 
 LetterId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}:[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 
@@ -38,7 +39,9 @@ LetterId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}:[A-Za
 def publish_event(body: Annotated[bodies.EventBody, Body()]) -> Answer:
     ask = asked()
     ask.record("event.publish", f"events/{body.source[:128]}", note=body.type[:128])
-    runs = occur(ask.world, ask.namespace, Event(body.source, body.type, body.detail, body.id))
+    # Listeners are triggered one by one: a call repeated after a stop must not run the first of them again.
+    same = body.id if body.id is not None or ask.idempotency_key is None else f"key/{ask.idempotency_key}"
+    runs = occur(ask.world, ask.namespace, Event(body.source, body.type, body.detail, same))
     return answer(202, {"runs": [{"jobId": run.key.job.name, "runId": run.key.run_id} for run in runs]})
 
 
@@ -48,17 +51,15 @@ def publish_event(body: Annotated[bodies.EventBody, Body()]) -> Answer:
 )
 def list_dead_letters(since: Since = None, until: Until = None, limit: Limit = 100, cursor: Cursor = None) -> Answer:
     ask = asked()
-    bound_to = ("dead", ask.namespace, since, until)
-    position = decode_cursor(cursor, bound_to, length=2)
-    begin = since or (until or ask.now) - _DEAD_BACK
-    rows = sorted(_dead(across(ask, since=begin, until=until)), key=_place, reverse=True)
-    if position:
-        rows = [row for row in rows if _place(row) < tuple(position)]
-    shown = rows[:limit]
-    more = None
-    if len(rows) > limit:
-        more = encode_cursor([shown[-1].run.run_id, shown[-1].run.job.name], bound_to)
-    return answer(200, page([_letter(row) for row in shown], more))
+    walk = Walk(ask, ("dead",), cursor=cursor, since=since or (until or ask.now) - _DEAD_BACK, until=until)
+    shown: list[StatusRow] = []
+    for row in walk.rows():
+        if row.state is not RunState.FAILED or is_superseded(ask.world, row.run):
+            continue
+        if len(shown) == limit:
+            return answer(200, page([_letter(one) for one in shown], walk.cursor(shown[-1])))
+        shown.append(row)
+    return answer(200, page([_letter(row) for row in shown], walk.cursor()))
 
 
 @router.post("/deadletters/<letter>/redrive", **says("redriveDeadLetter", "Run it again", {202: answers.Run}, tag=_TAG))
@@ -72,7 +73,7 @@ def redrive_dead_letter(letter: LetterId) -> Answer:
     if run.state is not RunState.FAILED:
         raise Conflict(f"Run {key} did not fail: it is {run.state}.")
     ask.record("deadletter.redrive", f"deadletters/{letter}")
-    # Whoever redrives it again, however often, gets the same run.
+    # Whoever redrives it again within a day gets the same run; after that, the letter is no longer listed.
     fresh = rerun(ask.world, key, note="redriven", idempotency_key=f"redrive/{run.rev}")
     return answer(202, run_shape(ask.world, fresh))
 
@@ -95,18 +96,22 @@ def list_audit(since: Since = None, until: Until = None, limit: Limit = 100, cur
 @router.get("/stats", **says("getStats", "Counts, lag and throughput", {200: answers.Stats}, tag=_TAG))
 def get_stats() -> Answer:
     ask = asked()
-    rows = list(across(ask, since=ask.now - _STATS_BACK))
+    walk = Walk(ask, since=ask.now - _STATS_BACK)
+    rows = list(walk.rows())
+    # A busy namespace is judged by its newest rows: what they cover is said with them.
+    since = rows[-1].fire_at if walk.cursor() is not None else ask.now - _STATS_BACK
     skews = sorted(_skew_ms(row) for row in rows if row.started_at is not None and row.trigger == "schedule")
-    last_hour = ask.now - timedelta(hours=1)
-    ended = [row for row in rows if row.ended_at is not None and row.ended_at > last_hour]
+    recent = max(since, ask.now - _RECENT)
+    ended = [row for row in rows if row.ended_at is not None and row.ended_at > recent]
+    minutes = max((ask.now - recent) / timedelta(minutes=1), 1.0)
     return answer(
         200,
         {
             "jobs": ask.world.jobs.count(ask.namespace),
             "runs": {str(state): count for state, count in tally(rows).items()},
             "skewMs": {"p50": _quantile(skews, 0.5), "p99": _quantile(skews, 0.99)},
-            "throughputPerMinute": round(len(ended) / 60, 3),
-            "since": moment(ask.now - _STATS_BACK),
+            "throughputPerMinute": round(len(ended) / minutes, 3),
+            "since": moment(since),
         },
     )
 
@@ -115,29 +120,6 @@ def get_stats() -> Answer:
 def get_health() -> Answer:
     asked().world.shards.count()  # the store answers, or this is a 503
     return answer(200, {"status": "ok"})
-
-
-def _place(row: StatusRow) -> tuple[str, str]:
-    """Where a row is in the list, which goes from the newest to the oldest."""
-    return row.run.run_id, row.run.job.name
-
-
-def _dead(rows: Iterable[StatusRow]) -> list[StatusRow]:
-    """Failed runs that nobody has run again: of several generations of a fire, the newest has the say."""
-    newest: dict[tuple[str, str], StatusRow] = {}
-    for row in rows:
-        if _fire(row) not in newest or _generation(newest[_fire(row)]) < _generation(row):
-            newest[_fire(row)] = row
-    return [row for row in newest.values() if row.state is RunState.FAILED]
-
-
-def _fire(row: StatusRow) -> tuple[str, str]:
-    return row.run.job.name, row.run.run_id.partition(".")[0]
-
-
-def _generation(row: StatusRow) -> int:
-    number = row.run.run_id.partition(".")[2]
-    return int(number) if number.isdigit() else 0
 
 
 def _letter(row: StatusRow) -> dict[str, Any]:

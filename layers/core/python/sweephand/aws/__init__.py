@@ -80,7 +80,7 @@ def connect(
         shared=DynamoShared(control, trail),
         trail=trail,
         replies=DynamoReplies(runs),
-        offers=DynamoOffers(due, clock=clock),
+        offers=DynamoOffers(due, side_by_side, clock=clock),
         queue=SqsQueue(sqs, addresses),
         inbox=SqsInbox(sqs, addresses),
         views=DynamoViews(views, clock=clock, keep=keep_runs),

@@ -11,12 +11,14 @@ looks at every open run each hour, has it offered again and so kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from typing import Final
 
-from sweephand.aws.calls import Item
-from sweephand.aws.items import digest, end, item_of, stamp, unstamp
+from sweephand.aws.calls import Abreast, Item, Lost
+from sweephand.aws.items import digest, end, item_of, stamp, text, unstamp
 from sweephand.aws.table import Table
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.ports import Clock, Offer
@@ -32,21 +34,27 @@ _LAST: Final = "~"
 class DynamoOffers:
     """The `Offers` port."""
 
-    def __init__(self, table: Table, *, clock: Clock) -> None:
+    def __init__(self, table: Table, abreast: Abreast, *, clock: Clock) -> None:
         self._table = table
+        self._abreast = abreast
         self._clock = clock
 
     def offer(self, queue: str, offer: Offer) -> None:
         # From now, not from the offer's own time: an old run that is offered again must outlive this call.
         until = self._clock.now() + _KEPT
-        self._table.put(item_of(*_key(queue, offer), {TTL: end(until)}))
+        self._table.put(item_of(*_key(queue, offer), {"nc": text(offer.nonce), TTL: end(until)}))
 
     def open(self, namespace: Namespace, queue: str, *, limit: int) -> list[Offer]:
         found = self._table.query(_partition(namespace, queue), low=_FIRST, high=_LAST, page=min(limit, _PAGE_MAX))
         return [_offer_of(namespace, item) for item in islice(found, limit)]
 
     def withdraw(self, queue: str, offers: Sequence[Offer]) -> None:
-        self._table.delete_all(_key(queue, offer) for offer in offers)
+        self._abreast.each(partial(self._withdraw, queue), offers)
+
+    def _withdraw(self, queue: str, offer: Offer) -> None:
+        as_read = "nc = :nonce"
+        with suppress(Lost):  # it was offered again since, or withdrawn
+            self._table.delete(*_key(queue, offer), as_read, nonce={"S": offer.nonce})
 
 
 def _partition(namespace: Namespace, queue: str) -> str:
@@ -60,4 +68,4 @@ def _key(queue: str, offer: Offer) -> tuple[str, str]:
 
 def _offer_of(namespace: Namespace, item: Item) -> Offer:
     at, name, run_id = item["sk"]["S"].split("#", 2)
-    return Offer(unstamp(at), RunKey(JobKey(namespace, JobName(name)), RunId(run_id)))
+    return Offer(unstamp(at), RunKey(JobKey(namespace, JobName(name)), RunId(run_id)), item["nc"]["S"])

@@ -28,12 +28,13 @@ from sweephand.aws.items import (
 from sweephand.aws.table import ABSENT, Table
 from sweephand.domain.ids import JobKey, Namespace, RunId, RunKey
 from sweephand.domain.ledger import Dropped, LedgerPage
-from sweephand.domain.run import Run
+from sweephand.domain.run import ACTIVE, Run
 from sweephand.ports import Clock
 from sweephand.topology import TTL
 
 _A_TICK: Final = timedelta(microseconds=1)
 _PAGE_MAX: Final = 1_000
+_LOOKED_AT_MAX: Final = 100
 
 
 class DynamoRuns:
@@ -94,6 +95,10 @@ class DynamoRuns:
         high = "r$" if until is None else run_sort_key(until)  # '$' follows '#'
         found = self._table.query(str(job), low=low, high=high, newest_first=newest_first, page=min(limit, _PAGE_MAX))
         return [run_of(item) for item in islice(found, limit)]
+
+    def active(self, job: JobKey, *, until: RunId) -> list[Run]:
+        # Sifted here: DynamoDB charges for what it reads, not for what its filter lets through.
+        return [run for run in self.of_job(job, until=until, limit=_LOOKED_AT_MAX) if run.state in ACTIVE]
 
     def drop(self, job: JobKey, dropped: Dropped) -> None:
         until = max(dropped.last, self._clock.now()) + self._keep

@@ -11,12 +11,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
+from itertools import groupby, islice
 from typing import Final
 
 from sweephand.aws.calls import Item
 from sweephand.aws.items import as_json, end, item_of, stamp, text
 from sweephand.aws.table import Table
-from sweephand.domain.ids import Namespace, instant_of
+from sweephand.domain.ids import Namespace, RunKey, instant_of
 from sweephand.domain.status import StatusRow, latest
 from sweephand.ports import Clock
 from sweephand.topology import TTL
@@ -53,17 +54,27 @@ class DynamoViews:
             for n, page in enumerate(_pages(found))
         )
 
-    def rows(self, namespace: Namespace, *, since: datetime, until: datetime) -> list[StatusRow]:
+    def rows(
+        self,
+        namespace: Namespace,
+        *,
+        since: datetime,
+        until: datetime,
+        before: RunKey | None = None,
+        limit: int | None = None,
+    ) -> list[StatusRow]:
         if since >= until:
             return []
         first, last = _hour_of(since), _hour_of(until - _A_TICK)
+        if before is not None:
+            last = min(last, _hour_of(instant_of(before.run_id)))
         found = (
-            StatusRow.decode(namespace, row)
-            for day in self._days(namespace, first[:_DAY], f"{last[:_DAY]}{_LAST}")
-            for item in self._page_items(namespace, day, *_hours_of(day, first, last))
-            for row in json.loads(item["d"]["S"])
+            row
+            for pages in self._hours(namespace, first, last)
+            for row in latest(row for row in pages if since <= _time_of(row) < until)
+            if before is None or _place_of(row.run) < _place_of(before)
         )
-        return latest(row for row in found if since <= _time_of(row) < until)
+        return list(islice(found, limit))
 
     def clear(self, namespace: Namespace) -> None:
         # The register of days stays: another process may believe that it wrote a day down.
@@ -79,16 +90,31 @@ class DynamoViews:
         self._table.put_all(item_of(f"days#{ns}", day, {TTL: end(until)}) for ns, day, _ in sorted(new))
         self._registered |= new
 
+    def _hours(self, namespace: Namespace, first: str, last: str) -> Iterator[Iterator[StatusRow]]:
+        """What is in the pages of each hour, the newest hour first; pages are fetched as they are needed.
+
+        A run's rows are all in the hour of its id, so that folding each hour by itself leaves none out.
+        """
+        for day in self._days(namespace, first[:_DAY], f"{last[:_DAY]}{_LAST}"):
+            items = self._page_items(namespace, day, *_hours_of(day, first, last))
+            for _, hour in groupby(items, key=lambda item: item["sk"]["S"][:2]):
+                yield (StatusRow.decode(namespace, row) for item in hour for row in json.loads(item["d"]["S"]))
+
     def _days(self, namespace: Namespace, low: str, high: str) -> Iterator[str]:
-        for item in self._table.query(f"days#{namespace}", low=low, high=high):
+        for item in self._table.query(f"days#{namespace}", low=low, high=high, newest_first=True):
             yield item["sk"]["S"]
 
     def _page_items(self, namespace: Namespace, day: str, low: str = "00", high: str = _LAST) -> Iterator[Item]:
-        return self._table.query(f"{namespace}#{day}", low=low, high=high)
+        return self._table.query(f"{namespace}#{day}", low=low, high=high, newest_first=True)
 
 
 def _time_of(row: StatusRow) -> datetime:
     return instant_of(row.run.run_id)
+
+
+def _place_of(run: RunKey) -> tuple[str, str]:
+    """Where a run is in the order of a namespace."""
+    return run.run_id, run.job.name
 
 
 def _hour_of(at: datetime) -> str:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from sweephand.cli.show import visible
 from sweephand.domain.plain import DEPTH_MAX, plain
 from sweephand.errors import InvalidInput
 
-__all__ = ["STDIN", "Written", "found_in", "read_all", "read_one", "to_yaml"]
+__all__ = ["STDIN", "Written", "found_in", "read_all", "read_one", "shown_yaml", "strict_json", "to_yaml"]
 
 STDIN: Final = "-"
 FILE_BYTES_MAX: Final = 8_388_608
@@ -73,11 +74,35 @@ def read_one(name: str) -> dict[str, Any]:
     return documents[0].document
 
 
-def to_yaml(document: object) -> str:
+def strict_json(text: str) -> Any:
+    """A value that can be sent on: json.JSONDecodeError where the text is no JSON, InvalidInput where JSON lacks it."""
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+        copied, errors = plain({"value": value}, bytes_max=DOCUMENT_BYTES_MAX)
+    except RecursionError:
+        raise InvalidInput(TOO_DEEP) from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    if errors:
+        raise InvalidInput(errors[0][1])
+    return copied["value"]
+
+
+def shown_yaml(document: object) -> str:
+    """The same for people: what a terminal would obey or hide is an escape of YAML's own, so it still reads back."""
+    text = to_yaml(document)
+    is_plain = all(visible(line) == line for line in text.split("\n"))
+    return (text if is_plain else to_yaml(document, in_ascii=True)).rstrip("\n")
+
+
+def to_yaml(document: object, *, in_ascii: bool = False) -> str:
     """YAML 1.2 that reads back as the same document, its fields in the order that they have."""
     from ruamel.yaml import YAML
 
     yaml = YAML(typ="safe", pure=True)
+    yaml.allow_unicode = not in_ascii
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # it has no type of its own
     yaml.width = 120

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from sweephand.cli.apply import in_words
-from sweephand.cli.documents import read_one, to_yaml
+from sweephand.cli.documents import read_one, shown_yaml, to_yaml
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, job_argument, job_names, moment, pass_session
 from sweephand.cli.show import Column, at, difference, field, local, progress, visible
@@ -93,7 +93,7 @@ def get(session: Session, job: str) -> None:
     """Show a job: how it is, and its definition."""
     found = session.client.get(job)
     session.output.record(found, _HEAD)
-    session.output.say("\n" + _lines(to_yaml(definition_of(found))))
+    session.output.say("\n" + shown_yaml(definition_of(found)))
 
 
 @program.command(example="sweephand delete daily-report --yes")
@@ -304,7 +304,3 @@ def _write(folder: Path, name: str, text: str, force: bool) -> Path:
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from None
     return path
-
-
-def _lines(text: str) -> str:
-    return "\n".join(visible(line) for line in text.rstrip("\n").split("\n"))

@@ -10,13 +10,13 @@ from typing import Final
 import click
 
 from sweephand.cli.documents import read_one
-from sweephand.cli.jobs import tell_pages
+from sweephand.cli.jobs import CATCHUPS, tell_pages
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, moment, pass_session
 from sweephand.cli.show import at, field, visible
 from sweephand.clock import SystemClock
 from sweephand.domain.duration import parse_duration
-from sweephand.errors import InvalidInput
+from sweephand.errors import Conflict, InvalidInput
 
 ROLES: Final = ("viewer", "operator", "editor", "admin")
 TOKEN_CHARS_MAX: Final = 16_384
@@ -106,12 +106,32 @@ def namespace_list(session: Session) -> None:
 
 @namespace.command("put", example="sweephand namespace put team-a")
 @click.argument("name")
-@click.option("-f", "--file", "file", metavar="FILE", help="Its settings: YAML or JSON, or -.")
+@click.option("-f", "--file", "file", metavar="FILE", help="All its settings: YAML or JSON, or -.")
 @pass_session
 def namespace_put(session: Session, name: str, file: str | None) -> None:
-    """Create a namespace, or change its settings."""
-    answer = session.client.namespaces.put(name, read_one(file) if file else {})
-    session.output.answer(answer, f"The namespace {visible(name)} is stored.")
+    """Create a namespace; with -f, also replace the settings of one that is there."""
+    if file is not None:
+        answer = session.client.namespaces.put(name, read_one(file))
+        session.output.answer(answer, f"The namespace {visible(name)} is stored.")
+        return
+    try:
+        answer = session.client.namespaces.create(name)
+    except Conflict:
+        if not any(one["namespace"] == name for one in session.client.namespaces.list()):
+            raise
+        raise Conflict(f"The namespace {name} is there already and stays as it is: -f FILE changes it.") from None
+    session.output.answer(answer, f"The namespace {visible(name)} is created.")
+
+
+@namespace.command("delete", example="sweephand namespace delete team-a --yes")
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Ask no question.")
+@pass_session
+def namespace_delete(session: Session, name: str, yes: bool) -> None:
+    """Delete a namespace without jobs, with its members and tokens; its name is not free again."""
+    agreed(f"Delete the namespace {visible(name)} with its members and tokens?", yes=yes)
+    session.client.namespaces.delete(name)
+    session.output.answer({"namespace": name}, f"The namespace {visible(name)} is deleted.")
 
 
 @namespace.command("pause", example="sweephand namespace pause team-a --yes")
@@ -124,12 +144,13 @@ def namespace_pause(session: Session, name: str, yes: bool) -> None:
     tell_pages(session, session.client.namespaces.pause(name), "Paused")
 
 
-@namespace.command("resume", example="sweephand namespace resume team-a")
+@namespace.command("resume", example="sweephand namespace resume team-a --catchup latest")
 @click.argument("name")
+@click.option("--catchup", type=click.Choice(CATCHUPS), default="none", help="What of the pause is made up for.")
 @pass_session
-def namespace_resume(session: Session, name: str) -> None:
-    """Resume everything in a namespace."""
-    tell_pages(session, session.client.namespaces.resume(name), "Resumed")
+def namespace_resume(session: Session, name: str, catchup: str) -> None:
+    """Resume what the pause of a namespace stopped."""
+    tell_pages(session, session.client.namespaces.resume(name, catchup=catchup), "Resumed")
 
 
 @program.group()

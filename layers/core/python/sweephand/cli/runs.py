@@ -1,18 +1,20 @@
-"""Commands about runs, and what could not be handled."""
+"""Commands about runs, and those that failed for good."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Mapping
 from itertools import islice
+from json import JSONDecodeError
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from sweephand.cli.documents import strict_json
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, job_argument, job_names, moment, pass_session
 from sweephand.cli.show import at, field, progress, shown, visible
-from sweephand.errors import InvalidInput
+from sweephand.errors import InvalidInput, SweephandError
 
 if TYPE_CHECKING:
     from sweephand.client import Client
@@ -55,8 +57,8 @@ _TASKS: Final = (
 @program.command(example="sweephand runs --state failed --since 2h")
 @click.option("--job", shell_complete=job_names, help="Runs of this job.")
 @click.option("--state", type=click.Choice(STATES), help="Runs in this state.")
-@click.option("--since", help="How long back, such as 2h, or a time.")
-@click.option("--until", help="How long back, or a time.")
+@click.option("--since", help="Fire times from then on: how long back, such as 2h, or a time; 1d if not given.")
+@click.option("--until", help="Fire times before then: how long back, or a time.")
 @click.option("--tag", help="Runs of jobs with this tag.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="The most to show.")
 @pass_session
@@ -69,13 +71,21 @@ def runs(
     tag: str | None,
     limit: int,
 ) -> None:
-    """List runs, the newest first."""
+    """List runs by their fire time, the newest first.
+
+    Without --since these are the runs of one day: the last, or the one before --until. A job's own runs (--job without
+    --tag) are listed as far back as they go.
+    """
     start, end = moment(since, path="since"), moment(until, path="until")
+    none = "There are no such runs."
     if job is not None and tag is None:
         found = session.client.runs(job, state=state, start=start, end=end)
     else:
         found = session.client.all_runs(state=state, start=start, end=end, tag=tag, job=job)
-    session.output.rows(islice(found, limit), _RUNS, none="There are no such runs.")
+        if start is None:
+            day = "the last day" if end is None else "the day before --until"
+            none = f"There are no such runs in {day}, by their fire time: --since looks further back."
+    session.output.rows(islice(found, limit), _RUNS, none=none)
 
 
 @program.command(example="sweephand trigger daily-report --param region=eu --wait")
@@ -103,9 +113,11 @@ def _params(given: tuple[str, ...]) -> dict[str, Any] | None:
         if not key or not equals:
             raise InvalidInput(f"{one!r} is not KEY=VALUE.", "param")
         try:
-            params[key] = json.loads(text)
-        except ValueError:
+            params[key] = strict_json(text)
+        except JSONDecodeError:
             params[key] = text
+        except InvalidInput as refused:
+            raise InvalidInput(f"{refused.message} As text, it goes in double quotes.", f"param {key}") from None
     return params or None
 
 
@@ -162,9 +174,9 @@ def show(session: Session, job: str, run_id: str) -> None:
 
 @run.command(example="sweephand run cancel daily-report 20261116T060000Z")
 @click.argument("job", required=False, shell_complete=job_names)
-@click.argument("run_id", metavar="RUN", required=False)
+@click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--state", type=click.Choice(STATES), help="Without RUN: every run in this state.")
-@click.option("--since", help="Without RUN: every run since then, such as 2h.")
+@click.option("--since", help="Without RUN: every run that fired since then, such as 2h; 1d if not given.")
 @click.option("--tag", help="Without RUN: every run of jobs with this tag.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be cancelled.")
 @click.option("-y", "--yes", is_flag=True, help="Ask no question.")
@@ -172,6 +184,7 @@ def show(session: Session, job: str, run_id: str) -> None:
 def cancel(session: Session, /, job: str | None, run_id: str | None, **chosen: Any) -> None:
     """Cancel a run, or every run that the options choose."""
     if job is not None and run_id is not None:
+        _check_alone(chosen)
         answer = session.client.cancel(job, run_id)
         session.output.answer(answer, f"{visible(run_id)} {answer.get('state')}")
         return
@@ -180,11 +193,11 @@ def cancel(session: Session, /, job: str | None, run_id: str | None, **chosen: A
 
 @run.command(example="sweephand run rerun daily-report 20261116T060000Z --from failed")
 @click.argument("job", required=False, shell_complete=job_names)
-@click.argument("run_id", metavar="RUN", required=False)
+@click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--from", "start", type=click.Choice(["all", "failed", "task"]), default="all", help="Which tasks.")
 @click.option("--task", help="With --from task: the first task to run again.")
-@click.option("--state", type=click.Choice(STATES), help="Without RUN: every run in this state.")
-@click.option("--since", help="Without RUN: every run since then, such as 2h.")
+@click.option("--state", type=click.Choice(STATES), help="Without RUN: every run in this state; failed if not given.")
+@click.option("--since", help="Without RUN: every run that fired since then, such as 2h; 1d if not given.")
 @click.option("--tag", help="Without RUN: every run of jobs with this tag.")
 @click.option("--dry-run", is_flag=True, help="Only say what would run again.")
 @click.option("-y", "--yes", is_flag=True, help="Ask no question.")
@@ -192,12 +205,22 @@ def cancel(session: Session, /, job: str | None, run_id: str | None, **chosen: A
 def rerun(
     session: Session, /, job: str | None, run_id: str | None, start: str, task: str | None, **chosen: Any
 ) -> None:
-    """Run a run's fire again, or every run that the options choose."""
+    """Run a run's fire again, or every run that the options choose and that was not run again since."""
     if job is not None and run_id is not None:
+        _check_alone(chosen)
         answer = session.client.rerun(job, run_id, start=start, task=task)
         session.output.answer(answer, f"{visible(job)} has the run {visible(answer['runId'])}.")
         return
+    if start != "all" or task is not None:
+        raise click.UsageError("--from and --task need JOB and RUN.")
     _bulk(session, "rerun", job, **chosen)
+
+
+def _check_alone(chosen: Mapping[str, Any]) -> None:
+    """Refuse options that one run has no use for: who asked for a dry run does not want a real one."""
+    given = [f"--{name.replace('_', '-')}" for name, value in chosen.items() if value and name != "yes"]
+    if given:
+        raise click.UsageError(f"{' and '.join(given)} cannot be given with RUN.")
 
 
 def _bulk(
@@ -213,44 +236,82 @@ def _bulk(
 ) -> None:
     if not state and not since and not tag:
         raise click.UsageError("Give JOB and RUN, or choose runs by --state, --since or --tag.")
-    start = moment(since, path="since")
-    chosen = {"job": job, "state": state, "since": since, "tag": tag}
+    if action == "rerun":
+        state = state or "failed"
+    chosen = {"job": job, "state": state, "since": since or "1d", "tag": tag}
     words = ", ".join(f"{name} {visible(value)}" for name, value in chosen.items() if value)
+    start = moment(since, path="since")
     if not dry_run:
         agreed(f"{action.capitalize()} every run of {words}?", yes=yes)
-    with progress(f"{action.capitalize()} {words}", None):
-        answer = session.client.bulk(action, job=job, state=state, tag=tag, start=start, dry_run=dry_run)
+
+    def change(cursor: str | None) -> dict[str, Any]:
+        call = session.client.bulk
+        return call(action, job=job, state=state, tag=tag, start=start, dry_run=dry_run, cursor=cursor)
+
+    told, trouble = _to_the_end(change, f"{action.capitalize()} {words}")
+    if told is not None:
+        _tell_bulk(session, told)
+    if trouble is not None:
+        raise trouble
+
+
+def _to_the_end(
+    change: Callable[[str | None], dict[str, Any]], title: str
+) -> tuple[dict[str, Any] | None, SweephandError | None]:
+    """All pages as one answer, and what kept the rest from being done: what is done is told all the same."""
+    total: dict[str, Any] | None = None
+    cursor: str | None = None
+    with progress(title, None) as told:
+        while True:
+            try:
+                page = change(cursor)
+            except SweephandError as trouble:
+                return total, trouble
+            if total is not None:
+                page = {
+                    **page,
+                    "matched": total["matched"] + page["matched"],
+                    "done": total["done"] + page["done"],
+                    "items": [*total["items"], *page["items"]],
+                }
+            total = page
+            told(total["matched"])
+            cursor = page.get("nextCursor")
+            if not cursor:
+                return total, None
+
+
+def _tell_bulk(session: Session, told: dict[str, Any]) -> None:
     if session.as_json:
-        session.output.json(answer)
+        session.output.json(told)
         return
+    dry_run, matched, done = told["dryRun"], told["matched"], told["done"]
     columns = (*_RUNS[:4], field("result.runId", "NEW RUN"), field("error"))
-    session.output.rows(answer["items"], columns[: 4 if dry_run else 6], none="No run fits.")
-    done = "would be changed" if dry_run else "changed"
-    session.output.say(
-        f"{answer['matched' if dry_run else 'done']} {done}.{' There are more.' if answer['more'] else ''}"
-    )
+    session.output.rows(told["items"], columns[: 4 if dry_run else 6], none="No run fits.")
+    left = f" {matched - done} could not be." if matched > done else ""
+    session.output.say(f"{matched} would be changed." if dry_run else f"{done} changed.{left}")
 
 
 @program.group(invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document, for programs.")
 @click.pass_context
 def deadletters(context: click.Context, as_json: bool) -> None:
-    """List the messages that could not be handled; `redrive` sends one again."""
+    """List the runs of two weeks that failed for good; `redrive` runs one again."""
     if context.invoked_subcommand is None:
         session = context.ensure_object(Session)
         session.as_json = as_json
         columns = (field("id"), field("jobId", "JOB"), field("runId", "RUN"), field("reason"), at("deadAt", "SINCE"))
-        session.output.rows(session.client.deadletters(), columns, none="There are none.")
+        session.output.rows(session.client.deadletters(), columns, none="No run failed for good.")
 
 
-@deadletters.command(example="sweephand deadletters redrive 5f0c")
-@click.argument("letters", nargs=-1, required=True, metavar="ID...")
+@deadletters.command(example="sweephand deadletters redrive daily-report:20261116T060000Z")
+@click.argument("letters", nargs=-1, required=True, metavar="JOB:RUN...")
 @pass_session
 def redrive(session: Session, letters: tuple[str, ...]) -> None:
-    """Send dead messages again."""
+    """Run failed runs again, by their ids in `sweephand deadletters`."""
     answers = []
     for letter in letters:
         answers.append(session.client.redrive(letter))
-        session.output.say(f"{visible(letter)} is sent again.")
+        session.output.say(f"{visible(letter)} has the new run {visible(answers[-1]['runId'])}.")
     if session.as_json:
         session.output.json(answers)

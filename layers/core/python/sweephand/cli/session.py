@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "Session", "Verb", "agreed", "job_argument", "job_names", "moment", "pass_session", "report"]
 
+NAMESPACE_DEFAULT: Final = "default"
+
 _COMPLETIONS_MAX: Final = 100
 _COMPLETION_TIMEOUT: Final = timedelta(seconds=2)
 
@@ -33,6 +36,7 @@ class Session:
         """The server that this call names; None where it names none."""
         self.wanted_namespace = namespace
         self._client: Client | None = None
+        self._namespace: str | None = None
 
     @property
     def client(self) -> Client:
@@ -51,13 +55,21 @@ class Session:
 
     @property
     def namespace(self) -> str:
-        """The namespace that the server will take."""
-        return self.client.namespace or "default"
+        """The namespace that the server takes for this call: without a name, that is the token's own."""
+        if self._namespace is None:
+            self._namespace = self.client.namespace or _own_namespace(self.client)
+        return self._namespace
 
     def close(self) -> None:
         """Give the connections back."""
         if self._client is not None:
             self._client.close()
+
+
+def _own_namespace(client: Client) -> str:
+    """A token of one namespace sees only that one; where several are seen, the server takes the default one."""
+    seen = [str(one["namespace"]) for one in islice(client.namespaces.list(), 2)]
+    return seen[0] if len(seen) == 1 else NAMESPACE_DEFAULT
 
 
 pass_session = click.make_pass_decorator(Session, ensure=True)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from sweephand.cli.documents import read_one, to_yaml
+from sweephand.cli.documents import read_one, shown_yaml
 from sweephand.cli.program import program
 from sweephand.cli.session import Group, Session, Verb, pass_session
-from sweephand.cli.show import at, field, visible
+from sweephand.cli.show import field, visible
 
 if TYPE_CHECKING:
     from sweephand.client.resources import Shared
@@ -19,6 +19,8 @@ _KINDS: Final = {
     "pool": ("pools", "warehouse", "Slots that runs of several jobs share."),
     "template": ("templates", "nightly", "Fields that several jobs take over."),
 }
+_ABOUT: Final = frozenset({"id", "version"})
+"""What the server says about an object beside its document."""
 
 
 def _objects(session: Session, kind: str) -> Shared:
@@ -43,13 +45,15 @@ def _commands(kind: str) -> Group:
     @pass_session
     def get(session: Session, id_: str) -> None:
         answer = _objects(session, kind).get(id_)
-        session.output.answer(answer, "\n".join(visible(line) for line in to_yaml(answer).splitlines()))
+        document = {name: value for name, value in answer.items() if name not in _ABOUT}
+        session.output.answer(answer, shown_yaml(document))
 
     @click.command("list", cls=Verb, example=f"sweephand {kind} list")
     @pass_session
     def list_(session: Session) -> None:
-        columns = (field("id"), field("version"), at("updatedAt", "CHANGED"))
-        session.output.rows(_objects(session, kind).list(), columns, none=f"There are no {plural}.")
+        session.output.rows(
+            _objects(session, kind).list(), (field("id"), field("version")), none=f"There are no {plural}."
+        )
 
     @click.command("delete", cls=Verb, example=f"sweephand {kind} delete {sample}")
     @click.argument("id_", metavar="ID")
@@ -59,7 +63,7 @@ def _commands(kind: str) -> Group:
         session.output.answer({"id": id_}, f"The {kind} {visible(id_)} is deleted.")
 
     put.help = f"Create or replace a {kind}."
-    get.help = f"Show a {kind}."
+    get.help = f"Show a {kind} as a file that `put -f` takes; with --json, its id and version too."
     list_.help = f"List the {plural}."
     delete.help = f"Delete a {kind} that no job needs."
     return Group(kind, help=about, commands=[put, get, list_, delete])

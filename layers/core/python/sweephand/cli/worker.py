@@ -16,12 +16,14 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
+from sweephand.cli.documents import strict_json
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, pass_session
 from sweephand.cli.show import visible
 from sweephand.clock import SystemDice
+from sweephand.domain.fields import json_bytes
 from sweephand.domain.limits import OUTPUT_BYTES_MAX
-from sweephand.errors import Conflict, NotFound, SweephandError, TooMany, Unavailable
+from sweephand.errors import Conflict, Defect, InvalidInput, NotFound, Refused, SweephandError, TooMany, Unavailable
 
 if TYPE_CHECKING:
     from sweephand.client import Client
@@ -30,6 +32,8 @@ ASK_S: Final = 5
 """How long the server may hold a question for work: as long as this, a worker that is to stop goes on."""
 BEAT_S: Final = 10.0
 PATIENCE_S: Final = 5.0
+ERROR_CHARS_MAX: Final = 1_000
+"""Of what is wrong, as much as the server takes."""
 
 _SECRETS: Final = frozenset({"SWEEPHAND_TOKEN"})
 
@@ -76,33 +80,48 @@ class Pulling:
         self._once = once
 
     def pull(self) -> None:
-        """Ask for work and do it, one run at a time."""
-        while not self.stopping.is_set():
-            try:
-                leases = self._client.leases.lease(self._name, labels=self._queues, max_=1, wait_s=ASK_S)
-            except (Unavailable, TooMany) as trouble:
-                click.echo(f"{visible(trouble.message)} Asking again.", err=True)
-                self.stopping.wait(PATIENCE_S)
-                continue
-            except SweephandError as error:
-                self.error = error
-                self.stopping.set()
-                return
-            for lease in leases:
-                self._do(lease)
-            if leases and self._once:
-                self.stopping.set()
+        """Ask for work and do it, one run at a time. A thread that cannot go on ends the worker, with its error."""
+        try:
+            while not self.stopping.is_set():
+                self._pull_once()
+        except SweephandError as error:
+            self.error = error
+        except Exception as error:  # noqa: BLE001  # it is told by the main thread, where it ends the program
+            self.error = Defect(f"The worker cannot go on: {_told(error)}")
+        finally:
+            self.stopping.set()
+
+    def _pull_once(self) -> None:
+        try:
+            leases = self._client.leases.lease(self._name, labels=self._queues, max_=1, wait_s=ASK_S)
+        except (Unavailable, TooMany) as trouble:
+            _log(f"{trouble.message} Asking again.")
+            self.stopping.wait(PATIENCE_S)
+            return
+        for lease in leases:
+            self._do(lease)
+        if leases and self._once:
+            self.stopping.set()
 
     def _do(self, lease: Mapping[str, Any]) -> None:
-        about = visible(f"{_field(lease, 'jobId')} {lease['runId']}")
+        """One piece of work, whatever happens to it: the next one is not to suffer."""
+        about = f"{_field(lease, 'jobId')} {_field(lease, 'runId')}"
         try:
-            click.echo(f"{about}: {self._attempt(lease)}", err=True)
+            try:
+                _log(f"{about}: {self._attempt(lease)}")
+            except (Conflict, NotFound, Refused, TooMany, Unavailable):
+                raise
+            except Exception as error:  # noqa: BLE001  # whatever it is, the run has failed here, and says so
+                _log(f"{about}: failed: {_told(error)}")
+                self._fail(lease, f"The worker failed: {_told(error)}")
         except (Conflict, NotFound) as gone:
             # Safe: whoever has the run now reports about it.
-            click.echo(f"{about}: not ours any more. {visible(gone.message)}", err=True)
-        except SweephandError as trouble:
-            # Safe: the lease ends by itself, and the run is tried again.
-            click.echo(f"{about}: the report was not taken. {visible(trouble.message)}", err=True)
+            _log(f"{about}: not ours any more. {gone.message}")
+        except Exception as trouble:  # noqa: BLE001  # safe: the lease ends by itself, and the run is tried again
+            _log(f"{about}: the report was not taken. {_told(trouble)}")
+
+    def _fail(self, lease: Mapping[str, Any], error: str, class_: str = "transient") -> None:
+        self._client.leases.fail(str(lease["lease"]), int(lease["epoch"]), _sendable(error)[:ERROR_CHARS_MAX], class_)
 
     def _attempt(self, lease: Mapping[str, Any]) -> str:
         id_, epoch = str(lease["lease"]), int(lease["epoch"])
@@ -115,12 +134,12 @@ class Pulling:
                     self._command, stdin=given, stdout=printed, env=_environ(lease), start_new_session=True
                 )
             except OSError as error:
-                self._client.leases.fail(id_, epoch, f"{self._command[0]}: {error.strerror}", "permanent")
+                self._fail(lease, f"{self._command[0]}: {error.strerror}", "permanent")
                 return f"failed: {error.strerror}"
             with _ended(process):
                 code = self._wait(process, id_, epoch)
             if code != 0:
-                self._client.leases.fail(id_, epoch, f"The command exited with {code}.")
+                self._fail(lease, f"The command exited with {code}.")
                 return f"failed with exit code {code}"
             self._client.leases.complete(id_, epoch, _output(printed))
             return "completed"
@@ -173,6 +192,22 @@ def _until_told(pulling: Pulling) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _log(text: str) -> None:
+    try:
+        click.echo(visible(text), err=True)
+    except (OSError, ValueError):
+        pass  # safe: nobody reads it any more, and the work goes on
+
+
+def _told(error: Exception) -> str:
+    return error.message if isinstance(error, SweephandError) else f"{type(error).__name__}: {error}"
+
+
+def _sendable(text: str) -> str:
+    """The text without what UTF-8 cannot carry."""
+    return text.encode(errors="replace").decode()
+
+
 def _field(lease: Mapping[str, Any], name: str) -> str:
     value = lease.get(name)
     return "" if value is None else str(value)
@@ -194,13 +229,16 @@ def _environ(lease: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _output(printed: IO[bytes]) -> object:
-    """JSON where it is that, else text; of more than a run can keep, its end."""
+    """JSON where it is that, and can be kept, else text; of more than a run can keep, its end."""
     size = printed.seek(0, os.SEEK_END)
     printed.seek(max(0, size - OUTPUT_BYTES_MAX))
     text = printed.read().decode(errors="replace").strip()
-    if not text or size > OUTPUT_BYTES_MAX:
-        return text or None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    if size <= OUTPUT_BYTES_MAX:
+        try:
+            return strict_json(text) if text else None
+        except (json.JSONDecodeError, InvalidInput):
+            pass  # safe: the text itself is kept
+    # What is written as an escape takes more than it did.
+    while json_bytes(text) > OUTPUT_BYTES_MAX:
+        text = text[len(text) // 4 + 1 :]
+    return text or None

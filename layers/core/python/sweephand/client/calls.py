@@ -149,7 +149,7 @@ class Client:
         tag: str | None = None,
         job: str | None = None,
     ) -> Iterator[Document]:
-        """Runs across jobs, the newest first."""
+        """Runs across jobs, the newest first; without `start`, those that fired in the last day."""
         query = {"state": state, "from": moment(start), "to": moment(end), "tag": tag, "job": job}
         return self._http.pages("/runs", query)
 
@@ -179,10 +179,16 @@ class Client:
         start: datetime | None = None,
         end: datetime | None = None,
         dry_run: bool = False,
+        cursor: str | None = None,
     ) -> Document:
-        """Cancel or rerun every run that is chosen, up to a limit: the answer says whether there are more."""
+        """Cancel or rerun one page of the runs that are chosen.
+
+        The answer's `nextCursor` is the `cursor` of the same call for the next page, and None after the last. Without
+        `start`, the runs are those that fired in the last day; without `state`, a rerun is of those that failed.
+        """
         chosen = _given(job=job, state=state, tag=tag, to=moment(end), **{"from": moment(start)})
-        return self._post("/runs/bulk", {"action": action, "filter": chosen, "dryRun": dry_run})
+        body = {"action": action, "filter": chosen, "dryRun": dry_run}
+        return self._post("/runs/bulk", {**body, **_given(cursor=cursor)})
 
     # Everything else.
 
@@ -193,11 +199,11 @@ class Client:
         return self._post("/events", {"source": source, "type": type_, "detail": dict(detail or {}), **_given(id=id_)})
 
     def deadletters(self) -> Iterator[Document]:
-        """Messages that could not be handled."""
+        """Runs that failed for good, the newest first; the id of each is `job:run`."""
         return self._http.pages("/deadletters")
 
     def redrive(self, letter: str) -> Document:
-        """Send a dead message again."""
+        """A new run of the same fire as a failed one, whose id is `job:run`; asked again within a day, the same one."""
         return self._post("/deadletters" + segments(letter, "redrive"))
 
     def audit(self) -> Iterator[Document]:

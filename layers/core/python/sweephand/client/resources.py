@@ -43,6 +43,12 @@ class Namespaces(Shared):
     def __init__(self, http: Transport) -> None:
         super().__init__(http, "namespaces")
 
+    def create(self, namespace: str, document: Mapping[str, Any] | None = None) -> Document:
+        """A new one; a Conflict where it is there already, which then stays as it is."""
+        path, condition = segments(self._kind, namespace), {"If-None-Match": "*"}
+        answer: Document = self._http.send("PUT", path, body=dict(document or {}), headers=condition)
+        return answer
+
     def pause(self, namespace: str) -> Iterator[Document]:
         """Stop everything in it, one page of jobs at a time: read the iterator to its end."""
         return self._each_page(namespace, "pause")

@@ -43,10 +43,19 @@ _SAFE: Final = frozenset({"GET", "HEAD"})
 def segments(*names: str) -> str:
     """A path of names, none of which can leave its place in it."""
     for name in names:
-        if not name or set(name) == {"."}:
+        if not name or set(name) == {"."} or not _is_text(name):
             raise InvalidInput(f"{name!r} is no name.")
     # What a segment may contain as it is stays so: ids of members and dead letters have these.
     return "".join("/" + quote(name, safe=":@+") for name in names)
+
+
+def _is_text(name: str) -> bool:
+    """Whether UTF-8 has it: what is no UTF-8 on a command line becomes half a surrogate pair."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def moment(at: datetime | None) -> str | None:
@@ -110,14 +119,18 @@ class Transport:
         sent = dict(headers or {})
         if method not in _SAFE:
             sent["Idempotency-Key"] = self._dice.nonce() + self._dice.nonce()
-        request = self._http.build_request(
-            method,
-            path.removeprefix("/"),
-            json=body,
-            params=_plain(query or {}),
-            headers=sent,
-            timeout=self._timeout_s + patience_s,
-        )
+        try:
+            request = self._http.build_request(
+                method,
+                path.removeprefix("/"),
+                json=body,
+                params=_plain(query or {}),
+                headers=sent,
+                timeout=self._timeout_s + patience_s,
+            )
+        except (ValueError, TypeError, RecursionError) as error:
+            # NaN, half a surrogate pair, a value that is no JSON, one within itself.
+            raise InvalidInput(f"This cannot be sent as JSON: {error}.") from None
         for tries in range(1, self._tries_max):
             try:
                 return self._once(request)

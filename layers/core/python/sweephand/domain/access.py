@@ -10,11 +10,22 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import Final
 
-from sweephand.domain.ids import Namespace
+from sweephand.domain.ids import DEFAULT, Namespace
 from sweephand.errors import InvalidInput
 
-DEFAULT: Final = Namespace("default")
-"""The namespace that is always there."""
+__all__ = [
+    "DEFAULT",
+    "EVERYWHERE",
+    "Caller",
+    "PrincipalKind",
+    "Role",
+    "Token",
+    "check_member",
+    "digest_of",
+    "parts_of_token",
+    "token_text",
+]
+
 EVERYWHERE: Final = Namespace("*")
 """The namespace of a token that may use them all: the platform's administrators have one."""
 

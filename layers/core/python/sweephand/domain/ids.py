@@ -14,6 +14,9 @@ Namespace = NewType("Namespace", str)
 JobName = NewType("JobName", str)
 RunId = NewType("RunId", str)
 
+DEFAULT = Namespace("default")
+"""The namespace that is always there."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z", re.ASCII)
 _COMPACT = "%Y%m%dT%H%M%SZ"
 _COMPACT_LENGTH = 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
@@ -79,14 +79,14 @@ class Expected:
     held: bool = False
 
 
-def expected(stretches: Sequence[Segment], since: datetime, until: datetime) -> list[Expected]:
-    """Every fire with since <= F < until that the schedule in force at F named."""
+def expected(stretches: Sequence[Segment], since: datetime, until: datetime) -> Iterator[Expected]:
+    """Every fire with since <= F < until that the schedule in force at F named, in order."""
     decided = max((n for n, segment in enumerate(stretches) if not segment.paused), default=-1)
-    return [
+    return (
         Expected(fire_at, segment.version, held=segment.paused and n > decided)
         for n, segment in enumerate(stretches)
         for fire_at in segment.fires(since - _TICK, until - _TICK)
-    ]
+    )
 
 
 def judge(

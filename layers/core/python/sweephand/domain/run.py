@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from sweephand.domain.ids import RunKey
+from sweephand.domain.ids import DEFAULT, RunKey
 from sweephand.domain.lifecycle import Lifecycle
 from sweephand.domain.reasons import Reason
 from sweephand.domain.retry import Failure
@@ -147,8 +147,10 @@ class Run:
         return self.attempt - self.lost
 
     def idempotency_key(self, task: str) -> str:
-        """The key that every attempt hands to its target."""
-        return f"{self.key.job.name}/{self.key.run_id}/{task}"
+        """The key that every attempt hands to its target; jobs of one name in two namespaces must not share one."""
+        job = self.key.job
+        where = "" if job.namespace == DEFAULT else f"{job.namespace}/"
+        return f"{where}{job.name}/{self.key.run_id}/{task}"
 
     def lease_is_live(self, now: datetime) -> bool:
         return self.state is RunState.RUNNING and self.lease_until is not None and now < self.lease_until

@@ -18,26 +18,29 @@ class Offers:
 
     def offer(self, queue: str, offer: Offer) -> None:
         self._database.run(
-            "INSERT INTO offers (namespace, queue, at, name, run_id) VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING",
+            "INSERT INTO offers (namespace, queue, at, name, run_id, nonce) VALUES (?,?,?,?,?,?)"
+            " ON CONFLICT DO UPDATE SET nonce = excluded.nonce",
             _row(queue, offer),
         )
 
     def open(self, namespace: Namespace, queue: str, *, limit: int) -> list[Offer]:
         rows = self._database.rows(
-            "SELECT at, name, run_id FROM offers WHERE namespace = ? AND queue = ? ORDER BY at, name, run_id LIMIT ?",
+            "SELECT at, name, run_id, nonce FROM offers WHERE namespace = ? AND queue = ?"
+            " ORDER BY at, name, run_id LIMIT ?",
             (namespace, queue, limit),
         )
         return [
-            Offer(instant(at), RunKey(JobKey(namespace, JobName(name)), RunId(run_id))) for at, name, run_id in rows
+            Offer(instant(at), RunKey(JobKey(namespace, JobName(name)), RunId(run_id)), nonce)
+            for at, name, run_id, nonce in rows
         ]
 
     def withdraw(self, queue: str, offers: Sequence[Offer]) -> None:
         self._database.run_each(
-            "DELETE FROM offers WHERE namespace = ? AND queue = ? AND at = ? AND name = ? AND run_id = ?",
+            "DELETE FROM offers WHERE namespace = ? AND queue = ? AND at = ? AND name = ? AND run_id = ? AND nonce = ?",
             [_row(queue, offer) for offer in offers],
         )
 
 
 def _row(queue: str, offer: Offer) -> Row:
     job = offer.run.job
-    return (job.namespace, queue, micros(offer.at), job.name, offer.run.run_id)
+    return (job.namespace, queue, micros(offer.at), job.name, offer.run.run_id, offer.nonce)

@@ -43,11 +43,17 @@ _UPDATE: Final = (
 )
 _IS_MINE: Final = "SELECT 1 FROM runs WHERE job = ? AND run_id = ? AND rev = ? AND nonce = ?"
 _READ: Final = f"SELECT {COLUMNS} FROM runs WHERE job = ? AND run_id = ?"
+_ACTIVE: Final = (
+    f"SELECT {COLUMNS} FROM runs INDEXED BY runs_active"
+    " WHERE job = ? AND run_id < ? AND state IN ('running', 'retrying') ORDER BY run_id DESC LIMIT ?"
+)
+"""The states as in the index, word for word: SQLite would not recognise it otherwise."""
 
 _STATES: Final = {state.value: state for state in RunState}
 _TRIGGERS: Final = {trigger.value: trigger for trigger in Trigger}
 _DAY: Final = timedelta(days=1)
 _FORGOTTEN_PER_CALL_MAX: Final = 10
+_ACTIVE_MAX: Final = 100
 
 
 class Runs:
@@ -102,6 +108,10 @@ class Runs:
             f" ORDER BY run_id {'DESC' if newest_first else 'ASC'} LIMIT ?",
             [*values, limit],
         )
+        return [decode_run(row, job) for row in rows]
+
+    def active(self, job: JobKey, *, until: RunId) -> list[Run]:
+        rows = self._database.rows(_ACTIVE, (str(job), until, _ACTIVE_MAX))
         return [decode_run(row, job) for row in rows]
 
     def drop(self, job: JobKey, dropped: Dropped) -> None:

@@ -238,9 +238,11 @@ _SECOND: Final[Migration] = (
         at INTEGER NOT NULL,
         name TEXT NOT NULL,
         run_id TEXT NOT NULL,
+        nonce TEXT NOT NULL,
         PRIMARY KEY (namespace, queue, at, name, run_id)
     ) WITHOUT ROWID
     """,
+    "CREATE INDEX runs_active ON runs (job, run_id) WHERE state IN ('running', 'retrying')",
     # The view is derived: its new table is filled again from the beginning of the feed.
     "DROP TABLE view_pages",
     "DELETE FROM shared WHERE kind = 'position'",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from sweephand.domain.ids import Namespace, run_id_of_fire
+from sweephand.domain.ids import Namespace, RunKey, run_id_of_fire
 from sweephand.domain.run import Run
 from sweephand.domain.status import StatusRow
 from sweephand.embedded.database import Database
@@ -18,8 +18,10 @@ _PUT: Final = """
     ON CONFLICT DO UPDATE SET rev = excluded.rev, body = excluded.body WHERE excluded.rev > rev
 """
 _READ: Final = (
-    "SELECT body FROM status_rows WHERE namespace = ? AND run_id >= ? AND run_id < ? ORDER BY run_id DESC, job DESC"
+    "SELECT body FROM status_rows WHERE namespace = ? AND run_id >= ? AND (run_id, job) < (?, ?)"
+    " ORDER BY run_id DESC, job DESC LIMIT ?"
 )
+_NO_LIMIT: Final = -1
 
 
 class Views:
@@ -33,9 +35,20 @@ class Views:
             _PUT, [(namespace, row.run.run_id, row.run.job.name, row.rev, to_json(row.encode())) for row in rows]
         )
 
-    def rows(self, namespace: Namespace, *, since: datetime, until: datetime) -> list[StatusRow]:
-        bounds = (run_id_of_fire(_whole(since)), run_id_of_fire(_whole(until)))
-        found = self._database.rows(_READ, (namespace, *bounds))
+    def rows(
+        self,
+        namespace: Namespace,
+        *,
+        since: datetime,
+        until: datetime,
+        before: RunKey | None = None,
+        limit: int | None = None,
+    ) -> list[StatusRow]:
+        low = run_id_of_fire(_whole(since))
+        high = (run_id_of_fire(_whole(until)), "")  # no job's name is below the empty one
+        if before is not None:
+            high = min(high, (before.run_id, before.job.name))
+        found = self._database.rows(_READ, (namespace, low, *high, _NO_LIMIT if limit is None else limit))
         return [StatusRow.decode(namespace, from_json(body)) for (body,) in found]
 
     def clear(self, namespace: Namespace) -> None:

@@ -11,6 +11,7 @@ from sweephand.domain.limits import MESSAGE_DELAY_MAX
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.retry import Failure, Retry
 from sweephand.domain.run import Run, RunState
+from sweephand.engine.checkpoint import forget_checkpoint
 from sweephand.engine.holding import give_back, needs_of, released_by
 from sweephand.engine.insist import move
 from sweephand.engine.lookup import version_of
@@ -19,6 +20,8 @@ from sweephand.engine.planning import run_entry, timer_for
 from sweephand.errors import NotFound, StaleEpoch
 from sweephand.ports import Outcome, Skipped, Succeeded, World
 
+EXTERNAL: Final = "external"
+"""The kind of a task that workers elsewhere come for."""
 LOST: Final = "Lost"
 """The error of a run whose worker was lost for good."""
 TIMEOUT: Final = "Timeout"
@@ -57,6 +60,8 @@ def follow_up(world: World, run: Run) -> None:
         return
     released = released_by(run.state, needs_of(world, job, run))
     give_back(world, run.key, job, released, epoch=run.epoch + run.is_terminal)
+    if run.is_terminal and task_of(job).kind == EXTERNAL:
+        forget_checkpoint(world, run.key)
     if run.state is RunState.FAILED and _failed_in_a_row(world, job, run):
         pause(world, run.key.job, actor="sweephand", note=f"{job.pause_after_failures} failures in a row")
 

@@ -15,6 +15,7 @@ from sweephand.ports import SharedDocument, World
 
 MEMBER: Final = "member"
 _ADMINS: Final = "admins"
+_GONE: Final = "deleted"
 _PAGE: Final = 500
 
 
@@ -24,17 +25,23 @@ def put_namespace(
     """Create a namespace or change its description and limits."""
     check_name(name, path="namespace")
     current = world.shared.get(OWN, NAMESPACE, name)
+    if current and _is_gone(current[1]):
+        raise Conflict(f"There was a namespace {name}, and its history stays: choose another name.")
     based_on = expected if expected is not None else (current[0] if current else 0)
     return put_document(world, OWN, NAMESPACE, name, document, expected=based_on, actor=actor)
 
 
 def delete_namespace(world: World, name: str, *, actor: str) -> None:
-    """Remove a namespace that has no jobs, with its members and tokens: they would open the next one of its name.
+    """Remove a namespace that has no jobs, with its members and tokens.
 
-    Removing it again is refused as absent; where it stopped half way, repeating it does the rest.
+    Its name is not given away again: whoever got it would read the history of those who had it before. Removing it
+    again is refused as absent; where it stopped half way, repeating it does the rest.
     """
     if name == DEFAULT:
         raise Conflict("The default namespace stays.")
+    stored = world.shared.get(OWN, NAMESPACE, name)
+    if stored is None or _is_gone(stored[1]):
+        raise NotFound(f"There is no namespace {name}.")
     jobs = world.jobs.count(Namespace(name))
     if jobs:
         raise Conflict(f"Namespace {name} has {jobs} jobs: delete them first.")
@@ -42,13 +49,19 @@ def delete_namespace(world: World, name: str, *, actor: str) -> None:
         delete_document(world, Namespace(name), MEMBER, member.name, actor=actor)
     for token in tokens_of(world, [Namespace(name)]):
         revoke(world, [Namespace(name)], token.id, actor=actor)
-    delete_document(world, OWN, NAMESPACE, name, actor=actor)
+    put_document(world, OWN, NAMESPACE, name, {_GONE: True}, expected=stored[0], actor=actor)
 
 
 def namespace_document(world: World, name: Namespace) -> tuple[int, Mapping[str, Any]] | None:
     """A namespace's revision and document; the default one is there unwritten."""
     stored = world.shared.get(OWN, NAMESPACE, name)
+    if stored and _is_gone(stored[1]):
+        return None
     return stored or ((0, {}) if name == DEFAULT else None)
+
+
+def _is_gone(document: Mapping[str, Any]) -> bool:
+    return bool(document.get(_GONE))
 
 
 def role_of(world: World, namespace: Namespace, member: str) -> Role | None:
@@ -125,7 +138,7 @@ def namespaces(world: World) -> list[SharedDocument]:
     found: list[SharedDocument] = []
     after: str | None = None
     while page := world.shared.listed(OWN, NAMESPACE, after=after, limit=_PAGE):
-        found += page
+        found += [one for one in page if not _is_gone(one.document)]
         after = page[-1].name
     if not any(one.name == DEFAULT for one in found):
         found = [SharedDocument(DEFAULT, 0, {}), *found]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from hmac import compare_digest
 from typing import Any, Final
 
@@ -15,9 +14,9 @@ from sweephand.domain.ids import Namespace, RunKey
 from sweephand.domain.job import Job
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.attempt import Attempted, Fate, begin, overdue
+from sweephand.engine.checkpoint import read_checkpoint
 from sweephand.engine.claim import timeout_of
 from sweephand.engine.complete import complete
-from sweephand.engine.edit import Document, edit
 from sweephand.engine.heartbeat import heartbeat
 from sweephand.engine.insist import insist
 from sweephand.engine.lookup import version_of
@@ -29,7 +28,6 @@ from sweephand.ports import Call, Delivery, Lane, Offer, Outcome, World
 _FOREVER: Final = timedelta(days=1)
 _BY_HAND: Final = Delivery(body="", receipt="", lane=Lane.NORMAL, receives=1, hold=_FOREVER)
 """No message carries a run that is pulled: its lease's timer is sent before the claim."""
-CHECKPOINT: Final = "checkpoint"
 _SEPARATOR: Final = "|"
 _LOOKED_AT: Final = 20
 """Offers that may be moot, on top of four for each run that is asked for."""
@@ -97,19 +95,7 @@ def beat(world: World, lease_id: str, namespace: Namespace, *, epoch: int, progr
 def report(world: World, lease_id: str, namespace: Namespace, *, epoch: int, outcome: Outcome) -> Run:
     """The attempt's outcome. The same report again answers the same; one under another epoch is refused."""
     run, _ = _owned(world, lease_id, namespace, epoch)
-    ended = complete(world, run.key, epoch=epoch, outcome=outcome)
-    if ended.is_terminal:
-        _forget_checkpoint(world, run.key)
-    return ended
-
-
-def save_checkpoint(world: World, run: Run, value: Any) -> None:
-    """Keep what the next attempt begins with; an attempt that was taken over since has no say in it."""
-
-    def saved(document: Document | None) -> Document | None:
-        return None if document and document["epoch"] > run.epoch else {"epoch": run.epoch, "value": value}
-
-    edit(world, run.key.job.namespace, CHECKPOINT, _checkpoint_name(run.key), saved)
+    return complete(world, run.key, epoch=epoch, outcome=outcome)
 
 
 def worker_of(run: Run) -> str | None:
@@ -133,9 +119,8 @@ def _take(world: World, queue: str, offered: Offer, worker: str) -> Leased | Non
         return None
     with suppress(Unavailable):  # safe: whoever meets the offer finds the lease
         world.offers.withdraw(queue, [offered])
-    held = insist(lambda: world.shared.get(run.key.job.namespace, CHECKPOINT, _checkpoint_name(run.key)))
-    checkpoint: Mapping[str, Any] = held[1] if held else {}
-    return Leased(Lease(begun.run, begun.task.id, secret), begun, checkpoint.get("value"))
+    checkpoint = insist(lambda: read_checkpoint(world, run.key))
+    return Leased(Lease(begun.run, begun.task.id, secret), begun, checkpoint)
 
 
 def _is_moot(run: Run, now: datetime) -> bool:
@@ -167,14 +152,3 @@ def _job(world: World, run: Run) -> Job:
     if job is None:
         raise NotFound("There is no such lease.")
     return job
-
-
-def _forget_checkpoint(world: World, key: RunKey) -> None:
-    name = _checkpoint_name(key)
-    stored = world.shared.get(key.job.namespace, CHECKPOINT, name)
-    if stored:
-        world.shared.delete(key.job.namespace, CHECKPOINT, name, expected=stored[0])
-
-
-def _checkpoint_name(key: RunKey) -> str:
-    return blake2b(str(key).encode(), digest_size=16).hexdigest()

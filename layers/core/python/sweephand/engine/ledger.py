@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 
 from sweephand.domain.ids import JobKey, RunId, run_id_of_fire
 from sweephand.domain.ledger import LedgerRow, expected, judge
@@ -17,11 +18,25 @@ _PAGE = 500
 
 def ledger(world: World, key: JobKey, *, since: datetime, until: datetime) -> list[LedgerRow]:
     """A row for each nominal fire with since <= F < until, and for each run that nothing owed. Reads only."""
+    return ledger_page(world, key, since=since, until=until, fires_max=None)[0]
+
+
+def ledger_page(
+    world: World, key: JobKey, *, since: datetime, until: datetime, fires_max: int | None
+) -> tuple[list[LedgerRow], datetime]:
+    """The rows of at most so many fires, and how far they reach: the page's end, from which the next begins.
+
+    A stretch of any length costs no more than its fires up to there, and the runs beside them.
+    """
     changes = world.jobs.timeline(key, since=since)
     jobs = {number: version_of(world, key, number).job for number in {change.version for change in changes}}
-    owed = expected(segments(changes, jobs), since, until)
-    dropped = world.runs.dropped(key, since=since, until=until)
-    return judge(owed, runs_between(world, key, since, until), dropped, changes, now=world.clock.now())
+    ahead = expected(segments(changes, jobs), since, until)
+    owed = list(islice(ahead, fires_max))
+    following = next(ahead, None)
+    reached = following.fire_at if following is not None else until
+    dropped = world.runs.dropped(key, since=since, until=reached)
+    rows = judge(owed, runs_between(world, key, since, reached), dropped, changes, now=world.clock.now())
+    return rows, reached
 
 
 def runs_between(world: World, key: JobKey, since: datetime, until: datetime) -> Iterator[Run]:

@@ -23,6 +23,12 @@ def present_head(world: World, key: JobKey) -> Head:
     return head
 
 
+def present_job(world: World, key: JobKey) -> Job | None:
+    """What defines the job now; None where there is none, or no longer."""
+    head = world.jobs.head(key)
+    return job_of(world, head) if head is not None and head.status is not JobStatus.DELETED else None
+
+
 def version_of(world: World, key: JobKey, number: int) -> JobVersion:
     """A version; versions never change, so each is read once per process."""
     cached = world.versions.get((key, number))

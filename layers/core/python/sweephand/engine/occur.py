@@ -10,9 +10,8 @@ from typing import Any
 
 from sweephand.domain.events import Event
 from sweephand.domain.ids import JobKey, JobName, Namespace
-from sweephand.domain.job import JobStatus
 from sweephand.domain.run import Run, Trigger
-from sweephand.engine.lookup import job_of
+from sweephand.engine.lookup import present_job
 from sweephand.engine.trigger import trigger
 from sweephand.engine.wire import listeners_of
 from sweephand.errors import NotFound
@@ -24,8 +23,7 @@ def occur(world: World, namespace: Namespace, event: Event) -> list[Run]:
     runs = []
     for name in listeners_of(world, namespace, event.source):
         key = JobKey(namespace, JobName(name))
-        head = world.jobs.head(key)
-        job = job_of(world, head) if head and head.status is not JobStatus.DELETED else None
+        job = present_job(world, key)
         if job is None or not any(rule.accepts(event) for rule in job.events):
             continue
         same = _same(event) if event.id is not None else None

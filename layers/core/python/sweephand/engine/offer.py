@@ -9,11 +9,10 @@ from typing import Final
 from sweephand.domain.job import Job
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import UNSTARTED, Run, RunState
-from sweephand.engine.complete import set_timer, task_of
+from sweephand.engine.complete import EXTERNAL, set_timer, task_of
 from sweephand.engine.insist import move
 from sweephand.ports import Offer, World
 
-EXTERNAL: Final = "external"
 QUEUE_DEFAULT: Final = "default"
 LEASE: Final = timedelta(seconds=60)
 """How long an external worker may be silent."""
@@ -54,9 +53,10 @@ def queue_of(job: Job) -> str:
 def offer(world: World, run: Run, job: Job, *, now: datetime) -> bool:
     """Offer the run and park it until a worker comes; False where it moved meanwhile.
 
-    The offer is written first: a run that is parked is always on offer. Offering again changes nothing.
+    The offer is written first: a run that is parked is always on offer. Offering again keeps it from being withdrawn
+    by whoever read it before.
     """
-    world.offers.offer(queue_of(job), Offer(run.start_at, run.key))
+    world.offers.offer(queue_of(job), Offer(run.start_at, run.key, world.dice.nonce()))
     reason = Reason(ReasonCode.WORKER, f"waits for an external worker of queue '{queue_of(job)}'")
     if run.state is RunState.RUNNING or run.reason == reason:
         return True  # its last worker is lost, or it waits already

@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from sweephand.domain.ids import JobKey, JobName, Namespace
-from sweephand.domain.job import Job, JobStatus
+from sweephand.domain.job import Job
 from sweephand.engine.edit import Document, edit
 from sweephand.engine.grant import namespace_document
 from sweephand.engine.issue import OWN
-from sweephand.engine.lookup import job_of
+from sweephand.engine.lookup import present_job
 from sweephand.errors import InvalidInput, TooMany
 from sweephand.ports import World
 
@@ -87,6 +87,5 @@ def _count_frequent(world: World, key: JobKey, quota: Quota) -> None:
 
 
 def _still_frequent(world: World, key: JobKey) -> bool:
-    head = world.jobs.head(key)
-    job = job_of(world, head) if head and head.status is not JobStatus.DELETED else None
+    job = present_job(world, key)
     return job is not None and _is_frequent(world, job)

@@ -9,6 +9,7 @@ from sweephand.domain.job import Head, JobStatus
 from sweephand.engine.change import Switch, switch
 from sweephand.engine.lookup import present_head
 from sweephand.engine.put import held_if_circular, new_version
+from sweephand.engine.quota import check_quota
 from sweephand.engine.share import check_references
 from sweephand.engine.wire import wire
 from sweephand.errors import NotFound, StaleVersion
@@ -26,6 +27,7 @@ def rollback(world: World, key: JobKey, number: int, *, actor: str, expected: in
         raise NotFound(f"Job {key} has no version {number} to go back to.")
     job, document = old.job, old.document
     check_references(world, key.namespace, job)
+    check_quota(world, key, job, is_new=False)
     wire(world, key, job)
 
     def work_out(head: Head | None, at: datetime) -> Switch:

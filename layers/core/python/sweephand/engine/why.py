@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
 from sweephand.domain.guard import Skip, Start, Void, Wait, admit, guard
-from sweephand.domain.ids import JobKey, JobName, RunKey
+from sweephand.domain.ids import JobKey, JobName, RunKey, run_id_of_fire
 from sweephand.domain.job import Head, Job, JobEvent, JobStatus
 from sweephand.domain.reasons import Reason, ReasonCode
-from sweephand.domain.run import Run, RunState
+from sweephand.domain.run import UNSTARTED, Run, RunState
 from sweephand.engine.holding import needs_of
 from sweephand.engine.lookup import job_of, present_head
 from sweephand.engine.scene import scene_of
@@ -65,7 +65,7 @@ _REMEDIES: Final[Mapping[ReasonCode, str]] = MappingProxyType(
 )
 
 
-_WAITING: Final = frozenset({RunState.PLANNED, RunState.QUEUED, RunState.RETRYING})
+_LOOKED_AT: Final = 50
 _EXPLAINED_MAX: Final = 10
 
 
@@ -149,11 +149,11 @@ def _full_slot(world: World, run: Run, job: Job, now: datetime) -> Reason | None
 
 
 def _waiting_runs(world: World, key: JobKey, now: datetime) -> list[Run]:
-    recent = world.runs.of_job(key, limit=50)
-    late = [
-        run for run in recent if run.state is RunState.QUEUED or (run.state is RunState.PLANNED and run.start_at <= now)
-    ]
-    return late[:10] + [run for run in recent if run.state is RunState.RETRYING][:10]
+    """Of those whose time has come, the newest that have not started, and those between two attempts."""
+    until = run_id_of_fire(now + timedelta(seconds=1))
+    unstarted = [run for run in world.runs.of_job(key, until=until, limit=_LOOKED_AT) if run.state in UNSTARTED]
+    retrying = [run for run in world.runs.active(key, until=until) if run.state is RunState.RETRYING]
+    return unstarted[:_EXPLAINED_MAX] + retrying[:_EXPLAINED_MAX]
 
 
 def _paused(world: World, head: Head) -> Blocker:

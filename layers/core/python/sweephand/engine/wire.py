@@ -9,9 +9,9 @@ from hashlib import blake2b
 from typing import Final
 
 from sweephand.domain.ids import JobKey, JobName, Namespace
-from sweephand.domain.job import Job, JobStatus
+from sweephand.domain.job import Job
 from sweephand.engine.edit import Document, edit
-from sweephand.engine.lookup import job_of
+from sweephand.engine.lookup import present_job
 from sweephand.errors import InvalidInput
 from sweephand.ports import World
 
@@ -52,6 +52,8 @@ def _note(world: World, key: JobKey, kind: str, name: str, path: str) -> None:
         if key.name in jobs:
             return None
         if len(jobs) >= DEPENDENTS_MAX:
+            jobs = [job for job in jobs if present_job(world, JobKey(key.namespace, JobName(job)))]
+        if len(jobs) >= DEPENDENTS_MAX:
             raise InvalidInput(f"{DEPENDENTS_MAX} jobs wait for the same thing already: that is the most.", path)
         return {"jobs": sorted([*jobs, str(key.name)])}
 
@@ -71,8 +73,7 @@ def cycle_of(world: World, key: JobKey, job: Job) -> str | None:
         name = waiting.pop()
         if name == key.name:
             return _drawn(came_by, name)
-        head = world.jobs.head(JobKey(key.namespace, JobName(name)))
-        upstream = job_of(world, head) if head and head.status is not JobStatus.DELETED else None
+        upstream = present_job(world, JobKey(key.namespace, JobName(name)))
         for further in upstream.after if upstream else ():
             if further not in came_by:
                 came_by[further] = name

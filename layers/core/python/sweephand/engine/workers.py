@@ -15,6 +15,8 @@ from sweephand.ports import World
 WORKER: Final = "worker"
 _NOTED_EVERY: Final = timedelta(seconds=30)
 _FORGOTTEN_AFTER: Final = timedelta(days=1)
+_FORGOTTEN_AT_ONCE: Final = 20
+_LOOKED_AT_MAX: Final = 20_000
 _PAGE: Final = 500
 
 
@@ -37,13 +39,23 @@ def seen(world: World, namespace: Namespace, worker: str, queues: Sequence[str])
     document = {"seenAt": now.isoformat(), "queues": list(queues)}
     # Losing to another note of the same worker is fine: it was seen.
     world.shared.put(namespace, WORKER, worker, document, expected=stored[0] if stored else 0)
+    if stored is None:
+        _forget_some(world, namespace, now)
+
+
+def _forget_some(world: World, namespace: Namespace, now: datetime) -> None:
+    """A new worker takes the places of some that did not come again: the list is as long as there are workers."""
+    for one in world.shared.listed(namespace, WORKER, limit=_FORGOTTEN_AT_ONCE):
+        if now - datetime.fromisoformat(one.document["seenAt"]) >= _FORGOTTEN_AFTER:
+            world.shared.delete(namespace, WORKER, one.name, expected=one.rev)
 
 
 def workers(world: World, namespace: Namespace) -> list[WorkerSeen]:
     """Workers seen within a day, by id, each with the runs that it holds."""
     now = world.clock.now()
     held: dict[str, list[dict[str, Any]]] = {}
-    for row in world.views.rows(namespace, since=now - _FORGOTTEN_AFTER, until=now + timedelta(seconds=1)):
+    since, until = now - _FORGOTTEN_AFTER, now + timedelta(seconds=1)
+    for row in world.views.rows(namespace, since=since, until=until, limit=_LOOKED_AT_MAX):
         run = world.runs.get(row.run) if row.state is RunState.RUNNING else None
         owner = worker_of(run) if run is not None and run.state is RunState.RUNNING else None
         if run is not None and owner is not None:

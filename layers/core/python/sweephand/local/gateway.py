@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ class Api(Protocol):
 
     def authorize(self, event: Event) -> Mapping[str, Any]: ...
 
-    def handle(self, event: Event) -> Mapping[str, Any]: ...
+    def handle(self, event: Event, *, gone: threading.Event | None = None) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,9 @@ class Gateway:
             raise Turned(problem(403, context.get("reason", "You may not do this.")))
         return context
 
-    def handle(self, request: Request, body: bytes, context: Context) -> Answer:
+    def handle(self, request: Request, body: bytes, context: Context, *, gone: threading.Event | None = None) -> Answer:
         """The API's answer to an authorized request; `Turned` where it is none that it could understand."""
-        return answer_of(self._api.handle(self._proxy_event(request, body, context)))
+        return answer_of(self._api.handle(self._proxy_event(request, body, context), gone=gone))
 
     def _proxy_event(self, request: Request, body: bytes, context: Context) -> Event:
         if _staged(request.path) is None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import socket
+import threading
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +17,7 @@ import uvicorn
 
 from sweephand.errors import TooMany, Unavailable
 from sweephand.local.answers import Answer, Turned, busy, problem
-from sweephand.local.gateway import Gateway, Request
+from sweephand.local.gateway import Context, Gateway, Request
 from sweephand.local.limits import Limits
 from sweephand.local.pool import Pool
 from sweephand.local.protocol import Protocol
@@ -76,9 +77,23 @@ class App:
         _check(request, self.limits)
         context = await self._calls.run(partial(self._gateway.authorize, request))
         content = await body.read()
-        polls = request.method == "POST" and _POLLS.fullmatch(request.path)
-        pool = self._polls if polls else self._calls
-        return await pool.run(partial(self._gateway.handle, request, content, context))
+        if request.method == "POST" and _POLLS.fullmatch(request.path):
+            return await self._poll(request, content, context, body)
+        return await self._calls.run(partial(self._gateway.handle, request, content, context))
+
+    async def _poll(self, request: Request, content: bytes, context: Context, body: _Body) -> Answer:
+        """A call that may wait for long: it must not take work for a worker that died meanwhile."""
+        gone = threading.Event()
+        handle = partial(self._gateway.handle, request, content, context, gone=gone)
+        answering = asyncio.ensure_future(self._polls.run(handle))
+        leaving = asyncio.ensure_future(body.left())
+        try:
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                gone.set()
+            return await answering
+        finally:
+            leaving.cancel()
 
 
 class _Body:
@@ -106,6 +121,11 @@ class _Body:
         except TimeoutError as error:
             raise Turned(problem(408, "The body did not come in time.")) from error
         return bytes(content)
+
+    async def left(self) -> None:
+        """Until the client has gone away."""
+        while (await self._receive())["type"] != "http.disconnect":
+            continue
 
     async def linger(self) -> None:
         """Drop some of what is still coming: closing at once would reset the connection, and the answer with it."""
