@@ -198,6 +198,7 @@ def _mend(body: JSON, call: str, path_parameters: Mapping[str, Any]) -> None:
             if "opened" in body:
                 body["opened"] = [day for day in body["opened"] if day not in body.get("closed", ())]
         case "changeRuns":
+            body.pop("cursor", None)
             _shorten(body["filter"])
         case "rerunRun" if body.get("task") is not None:
             body["task"] = "main"

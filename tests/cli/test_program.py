@@ -177,11 +177,22 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 def test_ctrl_c_ends_with_130_and_no_traceback() -> None:
     with scripted(Answer(202, {"runId": "r"}), Answer(200, {"runId": "r", "state": "running"})) as script:
         command = [*SWEEPHAND, "--url", script.url, "trigger", "a", "--wait"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        # A process that a shell started in the background ignores Ctrl-C, and so do its children: not this one.
+        process = subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # no thread is needed there
+        )
+        try:
             assert process.stderr is not None
             assert process.stderr.readline() == "Run r of a\n"
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.wait(60)
     assert process.returncode == 130
     assert "Traceback" not in errors
 

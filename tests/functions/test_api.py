@@ -59,6 +59,7 @@ class Deployment:
 
 @pytest.fixture
 def deployment(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployment]:
+    monkeypatch.delenv("SWEEPHAND_SOAK", raising=False)
     for name, value in Settings(name=NAMES.prefix, issuer="https://pool.test", audience="client").to_environ().items():
         monkeypatch.setenv(name, value)
     with moto_world(SystemClock()):

@@ -65,7 +65,7 @@ def test_a_command_sees_what_was_promised_and_nothing_else_of_ours(
         "SWEEPHAND_TASK_ID": "main",
         "SWEEPHAND_ATTEMPT": "1",
         "SWEEPHAND_FIRE_AT": "2026-10-03T23:30:00Z",
-        "SWEEPHAND_IDEMPOTENCY_KEY": "report/20261003T233000Z/main",
+        "SWEEPHAND_IDEMPOTENCY_KEY": "team/report/20261003T233000Z/main",
         "SWEEPHAND_OUTPUT": str(place / "output"),
         "SWEEPHAND_PROGRESS": str(place / "progress"),
         "SWEEPHAND_CHECKPOINT": str(place / "checkpoint"),
