@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -39,8 +38,6 @@ from sweephand.errors import InvalidInput, NotFound, Refused, SweephandError
 from sweephand.ports import World
 
 __all__ = ["PUBLIC", "Api"]
-
-logger: Final = logging.getLogger("sweephand.api")
 
 PREFIX: Final = "/v1"
 """The stage is `api`: outside, paths begin with /api/v1."""
@@ -115,13 +112,10 @@ class Api:
         method, path = str(event["httpMethod"]).upper(), path_of(event)
         caller = from_context(event)
         route = self._route(method, path) if caller or (method, path) in PUBLIC else None
-        if route is None:
+        if route is None or (caller is None and route.operation_id not in PUBLIC_CALLS):
             raise Unauthorized("A token is needed: Authorization: Bearer <token>.")
-        call = route.operation_id
-        if caller is None and call not in PUBLIC_CALLS:
-            raise Unauthorized("A token is needed: Authorization: Bearer <token>.")
-        if caller is not None and call not in PUBLIC_CALLS:
-            check_access(caller, call)
+        if caller is not None and route.operation_id not in PUBLIC_CALLS:
+            check_access(caller, route.operation_id)
             rate = quota_of(self._world, caller.namespace).requests_per_second
             self._throttle.admit(caller.namespace, rate=rate, now=self._world.clock.now())
         _check_query(event, route)

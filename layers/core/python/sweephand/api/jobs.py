@@ -226,8 +226,7 @@ def explain_job(job: InPath) -> Answer:
 
 def put_definition(ask: Asked, document: Mapping[str, Any], *, expected: int | None) -> Head:
     """Put a definition in force, after a template it names has been filled in."""
-    given = _with_template(ask, document)
-    _check_kinds(ask, given)
+    given = checked_definition(ask, document)
     return put(ask.world, ask.namespace, given, actor=ask.caller.actor, expected=expected, operators=ask.operators)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, Final
 
@@ -241,21 +241,18 @@ def _was_paused_with_all(ask: Asked, head: Head) -> bool:
     return any(one.event is JobEvent.PAUSED and one.at == head.paused_since and one.note == _NOTE for one in changes)
 
 
-def _switch_all(ask: Asked, namespace: Namespace, cursor: str | None, switch: Any) -> Answer:
+def _switch_all(ask: Asked, namespace: Namespace, cursor: str | None, switch: Callable[[Head], bool]) -> Answer:
     bound_to = ("switch", namespace)
     position = decode_cursor(cursor, bound_to, length=1)
-    changed, last = 0, None
-    heads = list(_heads_after(ask, namespace, position[0] if position else None))
+    after = JobName(position[0]) if position else None
+    heads = ask.world.jobs.heads(namespace, after=after, limit=_SWITCHED_MAX)
+    changed = 0
     for head in heads:
         with suppress(NotFound):  # it was deleted meanwhile
             changed += switch(head)
-        last = head.key.name
-    more = encode_cursor([last], bound_to) if len(heads) == _SWITCHED_MAX else None
+    is_more = len(heads) == _SWITCHED_MAX
+    more = encode_cursor([heads[-1].key.name], bound_to) if is_more else None
     return answer(200, {"changed": changed, "nextCursor": more})
-
-
-def _heads_after(ask: Asked, namespace: Namespace, after: str | None) -> Iterator[Head]:
-    yield from ask.world.jobs.heads(namespace, after=JobName(after) if after else None, limit=_SWITCHED_MAX)
 
 
 def _namespace(name: str, version: int, document: Any) -> dict[str, Any]:

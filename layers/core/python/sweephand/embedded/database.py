@@ -29,7 +29,7 @@ _SETTINGS: Final = (
     "synchronous = FULL",
     "foreign_keys = OFF",
     "temp_store = MEMORY",
-    "cache_size = -32000",
+    "cache_size = -4000",  # KB; each connection has its own, and the operating system keeps the pages besides
     "wal_autocheckpoint = 4000",
 )
 

@@ -38,16 +38,12 @@ _NAMESPACES: Final = """
 """Steps from one namespace to the next: DISTINCT would read every head."""
 _HEAD_IS_MINE: Final = "SELECT 1 FROM heads WHERE namespace = ? AND name = ? AND rev = ? AND nonce = ?"
 
-VERSIONS_KEPT_MAX: Final = 16_384
-"""Decoded versions kept at hand: they are immutable, and decoding one costs more than reading it."""
-
 
 class Jobs:
     """The port over SQLite."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._kept: dict[tuple[JobKey, int], JobVersion] = {}
 
     def head(self, key: JobKey) -> Head | None:
         row = self._database.row(_READ_HEAD, (key.namespace, key.name))
@@ -68,22 +64,19 @@ class Jobs:
         return [_head(row) for row in rows]
 
     def version(self, key: JobKey, number: int) -> JobVersion | None:
-        kept = self._kept.get((key, number))
-        if kept is not None:
-            return kept
         row = self._database.row(
             "SELECT body FROM versions WHERE namespace = ? AND name = ? AND number = ?",
             (key.namespace, key.name, number),
         )
-        return None if row is None else self._decoded(key, number, row[0])
+        return None if row is None else _version(key, row[0])
 
     def versions(self, key: JobKey, *, before: int | None = None, limit: int) -> list[JobVersion]:
         rows = self._database.rows(
-            "SELECT number, body FROM versions WHERE namespace = ? AND name = ?"
+            "SELECT body FROM versions WHERE namespace = ? AND name = ?"
             " AND number < coalesce(?, 1 << 62) ORDER BY number DESC LIMIT ?",
             (key.namespace, key.name, before, limit),
         )
-        return [self._kept.get((key, number)) or self._decoded(key, number, body) for number, body in rows]
+        return [_version(key, body) for (body,) in rows]
 
     def change(
         self,
@@ -145,12 +138,9 @@ class Jobs:
         count: int = rows[0][0]
         return count
 
-    def _decoded(self, key: JobKey, number: int, body: str) -> JobVersion:
-        version = definition.decode_version(key, from_json(body))
-        if len(self._kept) >= VERSIONS_KEPT_MAX:
-            self._kept = {}
-        self._kept[key, number] = version
-        return version
+
+def _version(key: JobKey, body: str) -> JobVersion:
+    return definition.decode_version(key, from_json(body))
 
 
 def _update(connection: sqlite3.Connection, before: Head, after: Head) -> bool:

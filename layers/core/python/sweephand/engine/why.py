@@ -14,6 +14,7 @@ from sweephand.domain.job import Head, Job, JobEvent, JobStatus
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import UNSTARTED, Run, RunState
 from sweephand.engine.holding import needs_of
+from sweephand.engine.lease import worker_of
 from sweephand.engine.lookup import job_of, present_head
 from sweephand.engine.scene import scene_of
 from sweephand.errors import NotFound
@@ -114,8 +115,9 @@ def _running(run: Run, now: datetime) -> Explained:
         silent = round((now - run.lease_until).total_seconds())
         lost = Reason(ReasonCode.LOST, f"its worker's lease ended {silent} s ago; it is about to be taken over")
         return Explained(run.state, "Its worker is silent.", (_blocker(lost),))
-    owner = (run.owner or "").partition("|")[0]
-    return Explained(run.state, f"Attempt {run.attempt} runs on {owner}, leased until {_text(run.lease_until)}.")
+    return Explained(
+        run.state, f"Attempt {run.attempt} runs on {worker_of(run)}, leased until {_text(run.lease_until)}."
+    )
 
 
 def _unstarted(world: World, run: Run, now: datetime) -> Explained:
