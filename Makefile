@@ -76,7 +76,7 @@ lock: ## Resolve pyproject.toml into requirements/dev.lock (UPGRADE=1: newest ve
 	"$$tool/bin/pip" install --quiet $(UV); \
 	"$$tool/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-annotate --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
-	  --extra aws --group dev --output-file $(LOCK) pyproject.toml
+	  --extra aws --extra moto --group dev --output-file $(LOCK) pyproject.toml
 
 clean: ## Remove the environment and every cache
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
@@ -90,4 +90,55 @@ $(DEPENDENCIES):
 
 $(PACKAGE): $(DEPENDENCIES)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The AWS deployment: what the CDK app in infra/ needs, and its commands.
+
+NODE_TOOLS := infra/node_modules/tools-$(call checksum,infra/package.json infra/package-lock.json)
+VENDOR := build/vendor-$(call checksum,layers/vendor/requirements.txt pyproject.toml)
+CDK := $(PY) -m infra.node cdk
+ON_LAMBDA := --python-version 3.13 --implementation cp --platform manylinux2014_aarch64 --platform manylinux_2_28_aarch64
+
+.PHONY: synth deploy destroy vendor lock-vendor
+
+test soak: $(NODE_TOOLS) $(VENDOR)
+
+synth: $(PACKAGE) $(NODE_TOOLS) $(VENDOR) ## Write the CloudFormation templates to cdk.out (ARGS="-c shards=16")
+	$(CDK) synth --quiet $(ARGS)
+
+deploy: $(PACKAGE) $(NODE_TOOLS) $(VENDOR) ## Deploy both stacks to the AWS account of your credentials (ARGS="-c name=…")
+	$(CDK) deploy --all $(ARGS)
+
+destroy: $(PACKAGE) $(NODE_TOOLS) $(VENDOR) ## Remove the stack without data; docs/operating.md says how to remove the other
+	$(CDK) destroy '*App' $(ARGS)
+
+vendor: $(VENDOR) ## Put the third-party code of the Lambda functions into build/vendor, without Docker
+
+lock-vendor: ## Pin the third-party code of the functions and the agent, in the versions of requirements/dev.lock
+	@set -e; tool=$$(mktemp -d); trap 'rm -rf "$$tool"' EXIT; \
+	$(PYTHON) -m venv "$$tool"; \
+	"$$tool/bin/pip" install --quiet $(UV); \
+	compile="$$tool/bin/uv pip compile --quiet --python-version 3.13 --generate-hashes --no-emit-index-url --no-annotate \
+	  --constraints $(LOCK) --custom-compile-command"; \
+	$$compile 'make lock-vendor' --python-platform aarch64-manylinux2014 --no-emit-package boto3 \
+	  --no-emit-package botocore --no-emit-package s3transfer --no-emit-package urllib3 \
+	  --output-file layers/vendor/requirements.txt layers/vendor/requirements.in; \
+	$$compile 'make lock-vendor' --python-platform aarch64-manylinux2014 --group pyproject.toml:build \
+	  --output-file functions/agent/requirements.txt pyproject.toml
+
+$(NODE_TOOLS): | $(DEPENDENCIES)
+	$(PY) -m infra.node npm ci --prefix infra --ignore-scripts
+	@touch $@
+
+# With what is known of our own package, by which it finds its version and its operators.
+$(VENDOR): | $(DEPENDENCIES)
+	rm -rf build/vendor build/vendor-* build/own
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: --require-hashes \
+	  $(ON_LAMBDA) --target build/vendor/python -r layers/vendor/requirements.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --no-index --no-build-isolation \
+	  --target build/own .
+	mv build/own/sweephand-*.dist-info build/vendor/python
+	find build/vendor -depth -type d '(' -name tests -o -name bin ')' -exec rm -rf {} +
+	find build/vendor -type f '(' -name RECORD -o -name direct_url.json -o -name REQUESTED ')' -delete
+	rm -rf build/own
 	@touch $@
