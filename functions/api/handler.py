@@ -7,7 +7,7 @@ from typing import Any, Final
 from sweephand.api import Api
 from sweephand.entrypoint import deployed
 
-api: Final = Api(deployed())
+api: Final = Api(deployed(), alone=True)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:

@@ -1,16 +1,16 @@
-"""Who is calling? API Gateway asks before it lets a request through, and remembers the answer for a minute."""
+"""Who is calling? API Gateway asks before it lets a request through."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from sweephand.api import Api, Unauthorized
-from sweephand.api.sessions import PublishedKeys, Verifier
+from sweephand.api.sessions import Verifier
 from sweephand.entrypoint import deployed, published_keys, settings
 
-_keys: Final = PublishedKeys(published_keys, deployed().clock)
-_people: Final = Verifier(_keys, settings().issuer, settings().audience, audience_claim="client_id")
-api: Final = Api(deployed(), verifiers=[_people])
+world: Final = deployed()
+people: Final = Verifier.of_user_pool(published_keys, settings(), world.clock)
+api: Final = Api(world, verifiers=[people], alone=True)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:

@@ -398,7 +398,7 @@ def test_entries_that_dynamodb_left_over_are_armed_in_the_next_round(stores: Sto
     assert stores.due.read(0, after=NOW - HOUR, upto=NOW + HOUR, limit=100) == entries
     weather.coming = [Partial(24), Partial(0), Partial(0)]
     with pytest.raises(Unavailable):
-        stores.due.arm([replace(entry, shard=1) for entry in entries])
+        stores.due.arm([entry._replace(shard=1) for entry in entries])
 
 
 def test_heads_that_dynamodb_left_over_are_read_in_the_next_round(stores: Stores, weather: Weather) -> None:

@@ -234,7 +234,7 @@ class Engines(BothEngines):
         ours, theirs = taken
         assert (ours is None) == (theirs is None)
         if ours is not None and theirs is not None:
-            assert replace(ours, rev=0) == replace(theirs, rev=0)
+            assert ours._replace(rev=0) == theirs._replace(rev=0)
             self.leases.append((ours, theirs))
 
     @rule(data=st.data(), mark=moments)
@@ -282,7 +282,7 @@ class Engines(BothEngines):
             )
         )
         ours, theirs = received
-        assert [replace(one, receipt="") for one in ours] == [replace(one, receipt="") for one in theirs]
+        assert [one._replace(receipt="") for one in ours] == [one._replace(receipt="") for one in theirs]
         gone = {one.body for one in ours}
         self.in_hand = [pair for pair in self.in_hand if pair[0].body not in gone]  # their receipts are stale now
         self.in_hand += zip(ours, theirs, strict=True)

@@ -30,7 +30,7 @@ from sweephand.engine.sweep import Swept, sweep
 from sweephand.engine.tick import tick
 from sweephand.engine.watch import watch
 from sweephand.errors import StaleEpoch, Unavailable
-from sweephand.messages import SweepShards, decode
+from sweephand.messages import Elsewhere, SweepShards, decode
 from sweephand.ports import Call, Delivery, Lane, Outcome, Pace, Succeeded, World
 
 NS: Final = Namespace("shop")
@@ -41,7 +41,7 @@ A_MINUTE: Final = timedelta(minutes=1)
 TRANSIENT: Final = Failure("Hiccup", "came back empty", FailureClass.TRANSIENT)
 PERMANENT: Final = Failure("InvalidInput", "cannot ever work", FailureClass.PERMANENT)
 
-Answer = Outcome | Callable[[Call], Outcome]
+Answer = Outcome | Elsewhere | Callable[[Call], Outcome]
 
 
 class Crash(BaseException):
@@ -116,12 +116,12 @@ class Target:
     def answers(self, job: str, *outcomes: Answer) -> None:
         self.script[job].extend(outcomes)
 
-    def execute(self, call: Call) -> Outcome:
+    def execute(self, call: Call) -> Outcome | Elsewhere:
         run = call.run
         self.calls.append(Executed(run.key, run.epoch, call.idempotency_key, self.clock.at, dict(call.params)))
         return self.answer(call)
 
-    def answer(self, call: Call) -> Outcome:
+    def answer(self, call: Call) -> Outcome | Elsewhere:
         """What the job's script or rule says."""
         run = call.run
         answers, rule = self.script[run.key.job.name], self.rules.get(run.key.job.name)
@@ -178,12 +178,10 @@ class Town:
             run = leased.lease.run
             done = Executed(run.key, run.epoch, leased.call.idempotency_key, self.clock.at, dict(leased.call.params))
             self.target.calls.append(done)
+            came = outcome or self.target.answer(leased.call)
+            assert not isinstance(came, Elsewhere)
             with suppress(StaleEpoch):  # it was cancelled, or the worker overslept
-                ended.append(
-                    report(
-                        world, leased.lease.id, NS, epoch=run.epoch, outcome=outcome or self.target.answer(leased.call)
-                    )
-                )
+                ended.append(report(world, leased.lease.id, NS, epoch=run.epoch, outcome=came))
         return ended
 
     def follow(self, *names: str, world: World | None = None) -> int:

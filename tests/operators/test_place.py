@@ -59,7 +59,7 @@ def test_another_run_has_another_place(tmp_path: Path) -> None:
 
 
 def _of_run(call: Call, run_id: str) -> Call:
-    return replace(call, run=replace(call.run, key=RunKey(call.run.key.job, RunId(run_id))))
+    return call._replace(run=replace(call.run, key=RunKey(call.run.key.job, RunId(run_id))))
 
 
 def test_folders_that_a_task_locks_are_removed_all_the_same(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -147,7 +147,7 @@ class FaultyQueue:
                 continue
             if self._weather.strikes("late", odds.late):
                 late = A_SECOND * round(work.rng.uniform(1, odds.late_s))
-                letter = replace(letter, delay=min(letter.delay + late, timedelta(minutes=15)))
+                letter = letter._replace(delay=min(letter.delay + late, timedelta(minutes=15)))
             out.append(letter)
             if self._weather.strikes("doubled", odds.doubled):
                 out.append(letter)

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.sqs.models import sqs_backends
-
+from sweephand.local.cloud.account import next_visible_at
 from sweephand.ports import Clock, Lane, Stores
-from tests.moto_world import NAMES, REGION, Fault, broken, moto_world, throttled, timed_out, unreachable
+from tests.moto_world import NAMES, Fault, broken, moto_world, throttled, timed_out, unreachable
 from tests.simulation.faults import Weather
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -23,13 +19,8 @@ class MotoGround:
     stores: Stores
 
     def next_visible(self, lanes: Sequence[Lane]) -> datetime | None:
-        backend = sqs_backends[DEFAULT_ACCOUNT_ID][REGION]
-        moments = [
-            max(message.visible_at, message.delayed_until)
-            for lane in lanes
-            for message in backend.queues[NAMES.queue(str(lane))]._messages
-        ]
-        return _EPOCH + timedelta(milliseconds=min(moments)) if moments else None
+        moments = (next_visible_at(NAMES.queue(lane)) for lane in lanes)
+        return min((moment for moment in moments if moment is not None), default=None)
 
 
 @contextmanager

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sweephand.client import Client
 
-__all__ = ["Client"]
+__all__ = ["Client", "__version__"]
+
+__version__ = "0.1.0"
+"""Here and not in the package's metadata, which a Lambda layer does not have."""
 
 
 def __getattr__(name: str) -> object:

@@ -1,24 +1,67 @@
-"""Cold starts: what a deployed function is made of, worked out once."""
+"""Cold starts, and the one shell around every handler: what a function is made of, what it logs, what comes back."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Mapping
-from functools import cache
-from typing import Any, Final
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, is_dataclass, replace
+from datetime import datetime, timedelta
+from functools import cache, wraps
+from http.client import HTTPException
+from typing import Any, Final, Protocol
 from urllib.request import urlopen
 
 from sweephand import aws
 from sweephand.clock import SystemClock, SystemDice
-from sweephand.errors import Defect
-from sweephand.ports import Call, Outcome, World
+from sweephand.errors import Defect, Unavailable
+from sweephand.ports import Call, Clock, Delivery, Dice, Lane, Outcome, World
 from sweephand.settings import Settings
-from sweephand.topology import Names
+from sweephand.topology import EXECUTE_MAX, Names
 
-__all__ = ["deployed", "published_keys", "settings"]
+__all__ = [
+    "Context",
+    "Event",
+    "attempting",
+    "begin",
+    "deal_with",
+    "deployed",
+    "entrypoint",
+    "live_connections",
+    "logger",
+    "measure",
+    "names",
+    "published_keys",
+    "run_archive",
+    "settings",
+    "time_is_up_at",
+]
+
+logger: Final = logging.getLogger("sweephand")
+
+Event = Mapping[str, Any]
 
 _KEYS_WITHIN_S: Final = 3
+_ENDS_WITHIN: Final = timedelta(seconds=15)
+_RETURN_MAX: Final = timedelta(minutes=5)
+
+
+class Context(Protocol):
+    """What Lambda says about an invocation."""
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+class _Surroundings:
+    """What the functions of this process are made from; on Lambda, what is there."""
+
+    environ: Mapping[str, str] = os.environ
+    clock: Clock = SystemClock()
+    dice: Dice = SystemDice()
 
 
 class _NoTarget:
@@ -28,18 +71,129 @@ class _NoTarget:
         raise Defect(f"This function runs no tasks, and was asked to run {call.run.key}.")
 
 
+def begin(environ: Mapping[str, str], *, clock: Clock | None = None, dice: Dice | None = None) -> None:
+    """Forget what was worked out: the functions that are loaded from now on live in these surroundings."""
+    _Surroundings.environ = environ
+    _Surroundings.clock = clock or SystemClock()
+    _Surroundings.dice = dice or SystemDice()
+    settings.cache_clear()
+
+
 @cache
 def settings() -> Settings:
     """The function's environment; a wrong one fails at the cold start, not in the middle of a run."""
-    return Settings.from_environ(os.environ)
+    return Settings.from_environ(_Surroundings.environ)
 
 
-@cache
+def names() -> Names:
+    """What the deployment's resources are called."""
+    return Names(settings().name)
+
+
 def deployed() -> World:
-    """The world of this deployment."""
-    clock, dice = SystemClock(), SystemDice()
-    stores = aws.connect(Names(settings().name), *aws.clients(), clock=clock)
-    return World.over(stores, clock=clock, dice=dice, target=_NoTarget(), pace=aws.PACE, owner=dice.nonce())
+    """The world of this deployment, as a function sees it that runs no tasks."""
+    own, clock, dice = settings(), _Surroundings.clock, _Surroundings.dice
+    stores = aws.connect(
+        names(),
+        *aws.clients(_config()),
+        clock=clock,
+        keep_runs=timedelta(days=own.keep_runs_days),
+        shards=own.shards,
+    )
+    pace = replace(aws.PACE, lookahead=timedelta(minutes=own.lookahead_minutes), attempt_max=EXECUTE_MAX)
+    return World.over(stores, clock=clock, dice=dice, target=_NoTarget(), pace=pace, owner=dice.nonce())
+
+
+def attempting() -> World:
+    """The same, where tasks are run: by the function `execute`."""
+    world = deployed()
+    return replace(world, target=aws.execute_target(names(), settings().machine, world.runs, _config()))
+
+
+def run_archive() -> aws.Archive:
+    """Where ended runs outlive their items."""
+    return aws.archive(names(), _config())
+
+
+def live_connections() -> aws.Connections:
+    """Who listens, and the way to them."""
+    return aws.connections(names(), settings().live, _config(), clock=_Surroundings.clock)
+
+
+def _config() -> aws.Config:
+    """Every call says which function made it."""
+    return aws.config(f"sweephand/{_function()}")
+
+
+def _function() -> str:
+    return _Surroundings.environ.get("AWS_LAMBDA_FUNCTION_NAME", "elsewhere").removeprefix(f"{settings().name}-")
+
+
+def entrypoint(handler: Callable[[Event, Context], Any]) -> Callable[[Event, Context], Any]:
+    """Log what a handler did, or why it did not; an error leaves it, so that AWS tries again and counts it."""
+    verb = _function()
+
+    @wraps(handler)
+    def shell(event: Event, context: Context) -> Any:
+        try:
+            result = handler(event, context)
+        except Unavailable as error:
+            logger.warning("%s: %s", verb, error.message)
+            raise
+        except Exception:
+            logger.exception("%s failed", verb)
+            raise
+        did = asdict(result) if is_dataclass(result) and not isinstance(result, type) else result
+        plain = json.loads(json.dumps(did, default=_plain))
+        logger.info(verb, extra={"did": plain})
+        return plain
+
+    return shell
+
+
+def deal_with(world: World, event: Event, deal: Callable[[Delivery], bool]) -> dict[str, Any]:
+    """A batch of messages, side by side; `deal` says whether one has done its work. The others stay in their queue.
+
+    One that raises comes back by itself, soon at first, and is nobody else's trouble.
+    """
+    deliveries = {record["messageId"]: _delivery(record) for record in event["Records"]}
+
+    def is_done(delivery: Delivery) -> bool:
+        try:
+            return deal(delivery)
+        except Unavailable as error:
+            logger.warning("A message of %s comes back: %s", delivery.lane, error.message)
+        except Exception:
+            logger.exception("A message of %s could not be dealt with: %s", delivery.lane, delivery.body)
+        with suppress(Unavailable):  # safe: then it comes back later
+            world.inbox.keep(delivery, min(timedelta(seconds=2**delivery.receives), _RETURN_MAX))
+        return False
+
+    with ThreadPoolExecutor(len(deliveries)) as threads:
+        done = threads.map(is_done, deliveries.values())
+    left = [name for name, is_over in zip(deliveries, done, strict=True) if not is_over]
+    return {"batchItemFailures": [{"itemIdentifier": name} for name in left]}
+
+
+def _delivery(record: Mapping[str, Any]) -> Delivery:
+    """Its hold is as good as over, so that whoever claims with it sets it to the lease's time."""
+    lane = Lane(str(record["eventSourceARN"]).rpartition("-")[2])
+    receives = int(record["attributes"]["ApproximateReceiveCount"])
+    return Delivery(record["body"], record["receiptHandle"], lane, receives)
+
+
+def time_is_up_at(context: Context) -> datetime:
+    """When to stop, so that what was begun can still be ended."""
+    return _Surroundings.clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) - _ENDS_WITHIN
+
+
+def measure(metric: str, value: float, unit: str = "Count") -> None:
+    """A custom metric, in the format that CloudWatch takes from a log line."""
+    at = int(_Surroundings.clock.now().timestamp() * 1000)
+    named = [{"Name": metric, "Unit": unit}]
+    described = [{"Namespace": "Sweephand", "Dimensions": [["Deployment"]], "Metrics": named}]
+    line = {"_aws": {"Timestamp": at, "CloudWatchMetrics": described}, "Deployment": settings().name, metric: value}
+    sys.stdout.write(f"{json.dumps(line)}\n")
 
 
 def published_keys() -> Mapping[str, Any]:
@@ -47,6 +201,13 @@ def published_keys() -> Mapping[str, Any]:
     address = f"{settings().issuer}/.well-known/jwks.json"
     if not address.startswith("https://"):
         raise Defect(f"The issuer's address must begin with https: {address}.")
-    with urlopen(address, timeout=_KEYS_WITHIN_S) as answer:
-        keys: Mapping[str, Any] = json.load(answer)
+    try:
+        with urlopen(address, timeout=_KEYS_WITHIN_S) as answer:
+            keys: Mapping[str, Any] = json.load(answer)
+    except HTTPException as error:
+        raise OSError(f"The issuer's answer was cut off: {error!r}.") from error
     return keys
+
+
+def _plain(value: object) -> object:
+    return value.total_seconds() if isinstance(value, timedelta) else str(value)

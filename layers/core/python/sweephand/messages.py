@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 from sweephand.domain.ids import RunKey
 from sweephand.errors import InvalidInput
@@ -13,8 +13,7 @@ from sweephand.errors import InvalidInput
 _FORMAT: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRun:
+class AttemptRun(NamedTuple):
     """Look at this run and do what it needs.
 
     `timer` is the moment that this message was sent for, if it is a wait's timer: of several messages for a waiting
@@ -27,14 +26,25 @@ class AttemptRun:
     redriven: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SweepShards:
+class SweepShards(NamedTuple):
     """Sweep these shards of the due index."""
 
     shards: tuple[int, ...]
 
 
 Message = AttemptRun | SweepShards
+M = TypeVar("M", AttemptRun, SweepShards)
+
+
+@dataclass(frozen=True, slots=True)
+class Unstarted:
+    """Nothing was begun, for certain: there was no room for it. It is not counted as an attempt."""
+
+    reason: str
+
+
+class Elsewhere:
+    """It goes on elsewhere, and its outcome will be reported under its epoch."""
 
 
 def encode(message: Message) -> str:
@@ -49,6 +59,14 @@ def encode(message: Message) -> str:
     else:
         body["sweep"] = list(message.shards)
     return json.dumps(body, separators=(",", ":"))
+
+
+def decode_as(kind: type[M], text: str) -> M:
+    """The message that travelled, where it is of the kind that is dealt with here."""
+    message = decode(text)
+    if not isinstance(message, kind):
+        raise InvalidInput(f"The message {text} is for another function.", "message")
+    return message
 
 
 def decode(text: str) -> Message:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.job import Change, Head, JobVersion, Task
@@ -21,7 +22,7 @@ from sweephand.domain.run import Run
 from sweephand.domain.slots import Slot
 from sweephand.domain.status import StatusRow
 from sweephand.domain.trail import Deed
-from sweephand.messages import Message
+from sweephand.messages import Elsewhere, Message, Unstarted
 
 
 class Lane(StrEnum):
@@ -42,8 +43,7 @@ class DueKind(StrEnum):
     """A run to look at: a wait too long for the queue's delay."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class DueEntry:
+class DueEntry(NamedTuple):
     """A hint to look at something at a moment; the truth is in the job or run, so a stale hint is harmless."""
 
     at: datetime
@@ -52,8 +52,7 @@ class DueEntry:
     shard: int
 
 
-@dataclass(frozen=True, slots=True)
-class ShardLease:
+class ShardLease(NamedTuple):
     """The right to sweep one shard for a while, and how far it was swept. It avoids waste; nothing relies on it."""
 
     shard: int
@@ -63,8 +62,7 @@ class ShardLease:
     rev: int
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(NamedTuple):
     """A message to be sent: delayed, in a lane, with its namespace as the fairness group."""
 
     message: Message
@@ -73,8 +71,7 @@ class Letter:
     group: str = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """A message in hand; `receipt` names this delivery of it, and `hold` is how long it was hidden from others then."""
 
     body: str
@@ -84,8 +81,7 @@ class Delivery:
     hold: timedelta = timedelta(0)
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(NamedTuple):
     """A message that was delivered too often without being dealt with."""
 
     id: str
@@ -108,11 +104,10 @@ class Skipped:
     reason: str
 
 
-Outcome = Succeeded | Skipped | Failure
+Outcome = Succeeded | Skipped | Failure | Unstarted
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """What an operator needs to know to run a task once."""
 
     run: Run
@@ -120,7 +115,7 @@ class Call:
     params: Mapping[str, Any]
     idempotency_key: str
     timeout: timedelta
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = MappingProxyType({})
     """What templates call `run`, as plain JSON."""
 
 
@@ -140,6 +135,8 @@ class Pace:
     """How long a claim lasts beyond the attempt's time-out."""
     lease: timedelta | None = None
     """How long a claim lasts where its owner renews it; None: as long as the attempt may take."""
+    attempt_max: timedelta = timedelta.max
+    """The longest that an attempt can take here; external workers have places of their own."""
     slot_poll: timedelta = timedelta(minutes=1)
     """How often a waiting run looks for room by itself."""
     sweep_lease: timedelta = timedelta(seconds=55)
@@ -405,7 +402,7 @@ class Views(Protocol):
 class Target(Protocol):
     """What runs a task: the operators, or a user's function in a test."""
 
-    def execute(self, call: Call) -> Outcome: ...
+    def execute(self, call: Call) -> Outcome | Elsewhere: ...
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Final
+from dataclasses import Field, dataclass, fields
+from typing import Any, Final
 
 from sweephand.errors import InvalidInput
 
@@ -13,7 +13,7 @@ _PREFIX: Final = "SWEEPHAND_"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Texts, each in the variable of its name: `name` is in SWEEPHAND_NAME."""
+    """Each in the variable of its name: `name` is in SWEEPHAND_NAME."""
 
     name: str = "sweephand"
     """What the deployment's resources are called; several may share an account."""
@@ -21,20 +21,40 @@ class Settings:
     """Who issues the tokens of people: the address of the user pool."""
     audience: str = ""
     """The app client of the user pool for which they are issued."""
+    keep_runs_days: int = 35
+    """How long ended runs stay in the tables."""
+    lookahead_minutes: int = 14
+    """How far ahead runs are planned; a message can be delayed by 15 minutes, and a tick may be late."""
+    shards: int = 8
+    """How many shards the due index has at least."""
+    machine: str = ""
+    """The ARN of the machine that waits for long tasks."""
+    live: str = ""
+    """Where messages to WebSocket connections are sent."""
+    origin: str = ""
+    """The address that the console is served from: browsers may listen from there only."""
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
         """What the environment says; a variable of ours that means nothing is refused, since it is a misspelt one."""
-        known = {_variable(field.name): field.name for field in fields(cls)}
+        known = {_variable(field.name): field for field in fields(cls)}
         unknown = sorted(name for name in environ if name.startswith(_PREFIX) and name not in known)
         if unknown:
             raise InvalidInput(f"{unknown[0]} means nothing: known are {', '.join(known)}.", unknown[0])
-        return cls(**{field: environ[name] for name, field in known.items() if name in environ})
+        return cls(**{field.name: _read(field, environ[name]) for name, field in known.items() if name in environ})
 
     def to_environ(self) -> dict[str, str]:
         """The variables that `from_environ` reads this from."""
-        return {_variable(field.name): getattr(self, field.name) for field in fields(self)}
+        return {_variable(field.name): str(getattr(self, field.name)) for field in fields(self)}
 
 
 def _variable(field: str) -> str:
     return f"{_PREFIX}{field.upper()}"
+
+
+def _read(field: Field[Any], text: str) -> Any:
+    if not isinstance(field.default, int):
+        return text
+    if not text.isascii() or not text.isdigit():
+        raise InvalidInput(f"{_variable(field.name)} must be a whole number, and is '{text}'.", _variable(field.name))
+    return int(text)

@@ -1,15 +1,16 @@
-"""The resources of a deployment, described once: `infra/` builds them from this, and so does the moto harness."""
+"""The resources of a deployment, described once: `infra/` builds them from this, and so does the moto harness.
+
+Named tuples, since every cold start pays for making these classes, and a dataclass takes six times as long.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A DynamoDB table. Every one has a partition and a sort key, both texts, and bills by the request.
 
     `ttl` names the attribute (seconds since 1970) after which DynamoDB deletes an item at no cost. There is no
@@ -23,8 +24,7 @@ class Table:
     sort_key: str = "sk"
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(NamedTuple):
     """An SQS standard queue and its dead-letter queue.
 
     `receives_max` is generous because a throttled function also burns receives. `visibility` is only what a
@@ -58,12 +58,115 @@ VIEWS: Final = Table("views", ttl=TTL)
 
 TABLES: Final = (JOBS, RUNS, DUE, CONTROL, VIEWS)
 
+
+class Every(NamedTuple):
+    """A trigger: a schedule. It may come twice, late or never."""
+
+    period: timedelta
+
+
+class Messages(NamedTuple):
+    """A trigger: batches of a queue's messages. `at_once` bounds how many batches are dealt with side by side."""
+
+    queue: str
+    batch: int
+    at_once: int
+
+
+class Changes(NamedTuple):
+    """A trigger: batches of what changed in a table, in order per item; a batch waits up to `window` to fill.
+
+    Only records that match `pattern` come. A batch that fails is halved; one record that fails `attempts` times is put
+    aside in `UNDELIVERED`.
+    """
+
+    table: Table
+    batch: int
+    window: timedelta
+    pattern: Mapping[str, Any]
+    attempts: int = 10
+
+
+class Function(NamedTuple):
+    """A Lambda function: the folder of its name in `functions/`. What calls it besides its triggers is named there."""
+
+    name: str
+    timeout: timedelta
+    memory_mb: int
+    triggers: tuple[Every | Messages | Changes, ...] = ()
+
+
+class Machine(NamedTuple):
+    """A Step Functions machine: `statemachines/<name>.asl.json`; `calls` are the functions that its text names."""
+
+    name: str
+    calls: tuple[str, ...]
+
+
+_A_MINUTE: Final = timedelta(minutes=1)
+
+TICK: Final = Function("tick", timedelta(seconds=30), 256, (Every(_A_MINUTE),))
+SWEEP: Final = Function("sweep", _A_MINUTE, 512, (Messages("sweep", batch=1, at_once=16),))
+ATTEMPT: Final = Function(
+    "attempt",
+    15 * _A_MINUTE,
+    512,
+    (
+        Messages("high", batch=10, at_once=100),
+        Messages("normal", batch=10, at_once=60),
+        Messages("low", batch=10, at_once=20),
+    ),
+)
+EXECUTE: Final = Function("execute", 15 * _A_MINUTE, 512)
+"""Runs users' code, with no right to anything of ours; `attempt` and the machine of its name call it."""
+_RUN_CHANGED: Final = {
+    "eventName": ["INSERT", "MODIFY"],
+    "dynamodb": {"NewImage": {"sk": {"S": [{"prefix": "r#"}]}, "st": {"S": [{"anything-but": ["planned", "void"]}]}}},
+}
+"""A run that is listed was created or moved; other items of its table are nobody's news."""
+PROJECT: Final = Function(
+    "project", _A_MINUTE, 256, (Changes(RUNS, batch=1_000, window=timedelta(seconds=5), pattern=_RUN_CHANGED),)
+)
+"""Some seconds' changes together, since what it writes is paid for by the batch; dependents wait no longer."""
+AUDIT: Final = Function("audit", 5 * _A_MINUTE, 512, (Every(5 * _A_MINUTE),))
+WATCH: Final = Function("watch", _A_MINUTE, 256, (Every(5 * _A_MINUTE),))
+API: Final = Function("api", timedelta(seconds=29), 1_024)
+AUTHORIZE: Final = Function("authorize", timedelta(seconds=10), 512)
+LIVE: Final = Function(
+    "live",
+    timedelta(seconds=29),
+    256,
+    (Changes(RUNS, batch=100, window=timedelta(seconds=0), pattern=_RUN_CHANGED),),
+)
+"""The WebSocket's routes, and what is pushed to those who listen."""
+
+FUNCTIONS: Final = (TICK, SWEEP, ATTEMPT, EXECUTE, PROJECT, AUDIT, WATCH, API, AUTHORIZE, LIVE)
+
+EXECUTE_MAX: Final = 14 * _A_MINUTE
+"""The longest time-out of a task in `execute`, which keeps a minute for itself."""
+
+EXECUTION: Final = Machine("execute", calls=("execute", "attempt"))
+MACHINES: Final = (EXECUTION,)
+
+UNDELIVERED: Final = "undelivered"
+"""The queue of what could not be handed to a function: ticks, and batches of changes."""
+ARCHIVE: Final = "archive"
+"""The delivery stream that puts ended runs into the bucket where they outlive their items."""
+
+
+def _queue(name: str) -> Queue:
+    """The queue, with the time that the function behind it needs."""
+    for function in FUNCTIONS:
+        if any(isinstance(trigger, Messages) and trigger.queue == name for trigger in function.triggers):
+            return Queue(name, visibility=6 * function.timeout)
+    raise LookupError(name)
+
+
 LANES: Final = ("high", "normal", "low", "sweep")
-QUEUES: Final = tuple(Queue(lane, visibility=timedelta(minutes=90)) for lane in LANES)
+QUEUES: Final = tuple(map(_queue, LANES))
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(NamedTuple):
     """What the resources of one deployment are called: several may share an account."""
 
     prefix: str = "sweephand"
@@ -79,3 +182,13 @@ class Names:
         """Each queue's name, the name of its dead-letter queue, and its description."""
         for queue in QUEUES:
             yield self.queue(queue.name), self.queue(queue.dead), queue
+
+    def function(self, function: Function) -> str:
+        return f"{self.prefix}-{function.name}"
+
+    def machine(self, machine: Machine) -> str:
+        return f"{self.prefix}-{machine.name}"
+
+    def of(self, name: str) -> str:
+        """The name of anything else."""
+        return f"{self.prefix}-{name}"

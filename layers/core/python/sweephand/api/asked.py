@@ -8,18 +8,20 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Event
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler import Response
 
 from sweephand.api import reading
 from sweephand.api.problems import VersionNeeded
 from sweephand.api.reading import header, version_of
-from sweephand.api.sessions import Issuer
 from sweephand.domain.access import Caller
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.trail import Deed
 from sweephand.ports import World
+
+if TYPE_CHECKING:
+    from sweephand.api.sessions import Issuer
 
 __all__ = ["Answer", "Asked", "Ending", "answer", "asked", "asking", "no_content"]
 

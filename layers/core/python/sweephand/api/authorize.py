@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sweephand.api.problems import Unauthorized
 from sweephand.api.reading import Event, header
-from sweephand.api.sessions import Verifier
 from sweephand.api.throttle import Throttle
 from sweephand.domain.access import DEFAULT, EVERYWHERE, Caller, PrincipalKind, Role, Token
 from sweephand.domain.ids import Namespace
@@ -17,6 +16,9 @@ from sweephand.engine.grant import namespace_document, role_of
 from sweephand.engine.issue import find_token, recognise
 from sweephand.errors import Refused, TooMany
 from sweephand.ports import World
+
+if TYPE_CHECKING:
+    from sweephand.api.sessions import Verifier
 
 _BEARER: Final = "bearer "
 _TEXT_CHARS_MAX: Final = 8_192

@@ -17,7 +17,7 @@ from sweephand.domain.retry import FailureClass
 class _Given(BaseModel):
     """A body: nothing that is not asked for, nothing converted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel, defer_build=True)
 
 
 class PauseBody(_Given):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
-from importlib.metadata import version
 from typing import Any, Final
 
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 
+from sweephand import __version__
 from sweephand.api import answers, definitions
 from sweephand.api.access import LEAST_ROLE, PUBLIC_CALLS
 from sweephand.api.asked import Answer, answer
@@ -83,7 +83,7 @@ def attach(resolver: Resolver, kinds: Collection[str]) -> Callable[[], Mapping[s
 
 def _document(resolver: Resolver, kinds: Collection[str]) -> dict[str, Any]:
     schemes: dict[str, Any] = {"bearer": HTTPBearer()}
-    made = resolver.get_openapi_schema(title="Sweephand", version=version("sweephand"), security_schemes=schemes)
+    made = resolver.get_openapi_schema(title="Sweephand", version=__version__, security_schemes=schemes)
     document: dict[str, Any] = made.model_dump(by_alias=True, exclude_none=True, mode="json")
     document["servers"] = [{"url": "/api/v1"}]
     document["paths"].pop("/jwks.json")  # for verifiers of sessions, who know where keys are published

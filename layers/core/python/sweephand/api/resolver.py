@@ -26,6 +26,7 @@ class Resolver(APIGatewayRestResolver):
     def __init__(self, **options: Any) -> None:
         self._in_flight = _InFlight()
         super().__init__(**options)
+        BaseRouter.lambda_context = None  # type: ignore[assignment]  # it has none, and the class is asked for it
 
     @property
     def current_event(self) -> APIGatewayProxyEvent:  # type: ignore[override]
@@ -49,7 +50,6 @@ class Resolver(APIGatewayRestResolver):
 
     def prepare(self) -> None:
         """Build what is otherwise built by the first request, which two first requests would build twice."""
-        BaseRouter.lambda_context = None  # type: ignore[assignment]
         for route in self.routes:
             route._build_middleware_stack(router_middlewares=self._router_middlewares, app=self)
             _ = route.dependant, route.body_field

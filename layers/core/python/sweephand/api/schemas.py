@@ -56,7 +56,7 @@ Until = Annotated[Instant | None, Query(alias="to")]
 class Told(BaseModel):
     """An answer."""
 
-    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True, defer_build=True)
 
 
 def page_of(item: type[BaseModel]) -> type[BaseModel]:

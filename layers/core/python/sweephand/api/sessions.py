@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from sweephand.ports import Clock
+from sweephand.settings import Settings
 
 SESSION: Final = timedelta(hours=1)
 _ALGORITHM: Final = "RS256"
@@ -53,6 +54,11 @@ class Verifier:
     issuer: str
     audience: str
     audience_claim: str = "aud"
+
+    @classmethod
+    def of_user_pool(cls, fetch: Callable[[], Mapping[str, Any]], settings: Settings, clock: Clock) -> Verifier:
+        """Cognito's tokens for the people of a deployment."""
+        return cls(PublishedKeys(fetch, clock), settings.issuer, settings.audience, audience_claim="client_id")
 
     def claims(self, text: str) -> Mapping[str, Any] | None:
         """What a token says, if it is one of this issuer's, for us, in force, and meant for access; else None."""

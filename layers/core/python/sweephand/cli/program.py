@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from sweephand import __version__
 from sweephand.cli.session import Group, Session, report
 from sweephand.errors import SweephandError
 
@@ -53,9 +54,7 @@ class Program(Group):
 
 def _version(context: click.Context, _option: click.Parameter, value: bool) -> None:
     if value and not context.resilient_parsing:
-        from importlib.metadata import version
-
-        click.echo(f"sweephand {version('sweephand')}")
+        click.echo(f"sweephand {__version__}")
         context.exit()
 
 

@@ -18,7 +18,13 @@ SHELLS: Final = ("bash", "zsh", "fish")
 
 
 @program.command(example="sweephand up --port 8080 --data .sweephand", answers=False)
-@click.option("--engine", type=click.Choice(["sqlite", "moto"]), default="sqlite", show_default=True)
+@click.option(
+    "--engine",
+    type=click.Choice(["sqlite", "moto"]),
+    default="sqlite",
+    show_default=True,
+    help="moto: the Lambda functions, on AWS in memory.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any free one.")
 @click.option("--data", type=click.Path(file_okay=False, path_type=Path), default=".sweephand", show_default=True)
 @click.option("--workers", type=click.IntRange(1, 256), default=8, show_default=True, help="Attempts at a time.")

@@ -23,6 +23,7 @@ class ReasonCode(StrEnum):
     POOL = "pool"
     CATCHUP = "catchup"
     WORKER = "worker"
+    ROOM = "room"
     TASK = "task"
     RETRY = "retry"
     TIMEOUT = "timeout"

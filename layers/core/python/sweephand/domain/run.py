@@ -216,6 +216,18 @@ class Run:
             failure=failure,
         )
 
+    def postponed(self, reason: Reason, *, now: datetime, nonce: str, wake_at: datetime) -> Run:
+        """Claimed, but nothing was begun: waiting to be claimed again, as if this attempt had not been."""
+        return self.after(
+            RunEvent.RETRIED,
+            now=now,
+            nonce=nonce,
+            reason=reason,
+            lease_until=None,
+            wake_at=wake_at,
+            attempt=self.attempt - 1,
+        )
+
     def failed(self, failure: Failure, reason: Reason, *, now: datetime, nonce: str) -> Run:
         return self.after(
             RunEvent.FAILED,

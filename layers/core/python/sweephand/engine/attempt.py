@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final, assert_never
 
 from sweephand.domain.guard import Skip, Start, Void, Wait, guard
+from sweephand.domain.ids import RunKey
 from sweephand.domain.job import Guarantee, Job
 from sweephand.domain.limits import LOST_MAX, SIDES_BLUR
 from sweephand.domain.reasons import Reason, ReasonCode
@@ -28,7 +29,7 @@ from sweephand.engine.offer import LEASE, Puller, is_external, offer, queue_of
 from sweephand.engine.planning import letter_for
 from sweephand.engine.scene import scene_of
 from sweephand.errors import Defect, StaleEpoch, Unavailable
-from sweephand.messages import AttemptRun
+from sweephand.messages import AttemptRun, Elsewhere
 from sweephand.ports import Call, Delivery, Outcome, World
 
 _KEEP_MAX: Final = timedelta(hours=11)
@@ -98,11 +99,17 @@ def begin(world: World, message: AttemptRun, delivery: Delivery, *, pulled: str 
             return _consider(case)
 
 
-def finish(world: World, call: Call, outcome: Outcome) -> Attempted:
+def finish(world: World, call: Call, outcome: Outcome | Elsewhere) -> Attempted:
     """The second half: report the call's outcome. Repeating it changes nothing."""
-    run = call.run
+    if isinstance(outcome, Elsewhere):
+        return Attempted(Fate.LEAVE, "elsewhere")  # the message stays the lease's timer
+    return report(world, call.run.key, epoch=call.run.epoch, outcome=outcome, claimed=call.run)
+
+
+def report(world: World, key: RunKey, *, epoch: int, outcome: Outcome, claimed: Run | None = None) -> Attempted:
+    """An attempt's outcome, from wherever it went on; one that is no longer the run's own is left without effect."""
     try:
-        ended = complete(world, run.key, epoch=run.epoch, outcome=outcome, claimed=run)
+        ended = complete(world, key, epoch=epoch, outcome=outcome, claimed=claimed)
     except StaleEpoch:
         return Attempted(Fate.LEAVE, "fenced")  # its new owner holds the message's later delivery
     return Attempted(Fate.DELETE, str(ended.state))
@@ -117,7 +124,11 @@ def _meet_lease(case: _Case) -> Call | Attempted:
     puller = Puller.of(case.run) if is_external(job) else None
     if case.now < ends_at:
         return _watch_over(case, job, puller, ends_at) if puller else _keep(case, ends_at, "owned")
-    if puller and puller.claimed_at + (timeout := timeout_of(job, case.run, now=puller.claimed_at)) <= leased_until:
+    if (
+        puller
+        and puller.claimed_at + (timeout := timeout_of(case.world.pace, job, case.run, now=puller.claimed_at))
+        <= leased_until
+    ):
         return _end_late(case, timeout)
     if job.guarantee is Guarantee.AT_MOST_ONCE or case.run.lost >= LOST_MAX:
         failure = Failure(LOST, f"The worker of attempt {case.run.attempt} was lost.")
@@ -195,7 +206,7 @@ def _offer(case: _Case, job: Job) -> Attempted:
     if not is_external(job):
         case.world.queue.send([letter_for(run, job, now=now)])
         return Attempted(Fate.DELETE, "sent on")
-    if not timeout_of(job, run, now=now):
+    if not timeout_of(case.world.pace, job, run, now=now):
         return _end_out_of_time(case)
     if not offer(case.world, run, job, now=now):
         return _lost_race()
@@ -242,7 +253,7 @@ def _end(case: _Case, after: Run) -> Attempted:
 
 def _claim(case: _Case, job: Job, version: int) -> Call | Attempted:
     world = case.world
-    timeout = timeout_of(job, case.run, now=case.now)
+    timeout = timeout_of(world.pace, job, case.run, now=case.now)
     if not timeout:
         return _end_out_of_time(case)
     if case.pulled is not None:

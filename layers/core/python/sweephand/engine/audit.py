@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
@@ -19,7 +20,10 @@ from sweephand.engine.lookup import job_of
 from sweephand.engine.planning import carrying_entry, letter_for, plan_jobs
 from sweephand.engine.release import release
 from sweephand.engine.wire import dependents_of
+from sweephand.errors import Defect, Unavailable
 from sweephand.ports import World
+
+logger: Final = logging.getLogger("sweephand.engine")
 
 OVERDUE: Final = timedelta(minutes=5)
 """An open run or a cursor this late has lost its message or hint."""
@@ -47,6 +51,8 @@ class Audited:
     judged: int = 0
     missing: int = 0
     extra: int = 0
+    failed: int = 0
+    """Jobs that could not be audited."""
 
     def __add__(self, other: Audited) -> Audited:
         return Audited(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Audited)))
@@ -58,13 +64,27 @@ def audit(world: World, namespace: Namespace, *, recent: timedelta = RECENT) -> 
     after: JobName | None = None
     while heads := world.jobs.heads(namespace, after=after, limit=_PAGE):
         for head in heads:
-            audited += audit_job(world, head, recent=recent)
+            audited += audit_apart(world, head, recent=recent)
         after = heads[-1].key.name
+    if audited.failed:
+        raise Unavailable(f"{audited.failed} of {audited.jobs} jobs could not be audited.")
     return audited
 
 
+def audit_apart(world: World, head: Head, *, recent: timedelta = RECENT) -> Audited:
+    """Audit a job; one that cannot be keeps no other from it."""
+    try:
+        return audit_job(world, head, recent=recent)
+    except (Unavailable, Defect) as error:
+        logger.warning("Job %s could not be audited: %s", head.key, error)
+        return Audited(jobs=1, failed=1)
+
+
 def audit_job(world: World, head: Head, *, recent: timedelta = RECENT) -> Audited:
-    """Re-arm an overdue cursor, send overdue open runs again, and judge the days that have closed."""
+    """Re-arm an overdue cursor, send overdue open runs again, and judge the days that have closed.
+
+    One that does not look back over a whole day is for what got stuck, and leaves the days to one that does.
+    """
     now = world.clock.now()
     rearmed = 0
     if head.plan_at is not None and head.plan_at < now - OVERDUE:
@@ -72,15 +92,15 @@ def audit_job(world: World, head: Head, *, recent: timedelta = RECENT) -> Audite
     runs = list(runs_between(world, head.key, now - recent, now + timedelta(seconds=1)))
     resent = _resend(world, head, runs, now)
     released = _release(world, head, runs, now)
-    return Audited(jobs=1, rearmed=rearmed, resent=resent, released=released) + _judge(world, head, now)
+    judged = _judge(world, head, now) if recent >= RECENT else Audited()
+    return Audited(jobs=1, rearmed=rearmed, resent=resent, released=released) + judged
 
 
 def _release(world: World, head: Head, runs: Iterable[Run], now: datetime) -> int:
     """Let dependents go on after recent successes, in case nobody followed those."""
-    dependents = dependents_of(world, head.key)
-    if not dependents:
-        return 0
-    return sum(release(world, dependents, run) for run in runs if run.changed_at > now - FOLLOWED_BACK)
+    recent = [run for run in runs if run.state is RunState.SUCCEEDED and run.changed_at > now - FOLLOWED_BACK]
+    dependents = dependents_of(world, head.key) if recent else []
+    return sum(release(world, dependents, run) for run in recent) if dependents else 0
 
 
 def _resend(world: World, head: Head, runs: Iterable[Run], now: datetime) -> int:

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.job import Job
 from sweephand.domain.run import Run
-from sweephand.engine.complete import task_of
+from sweephand.engine.complete import EXTERNAL, task_of
 from sweephand.engine.insist import move
-from sweephand.ports import World
+from sweephand.ports import Pace, World
 
 
 def claim(world: World, run: Run, job: Job, *, version: int, now: datetime) -> Run | None:
@@ -27,9 +27,11 @@ def claim(world: World, run: Run, job: Job, *, version: int, now: datetime) -> R
     return claimed if move(world, run, claimed) else None
 
 
-def timeout_of(job: Job, run: Run, *, now: datetime) -> timedelta:
+def timeout_of(pace: Pace, job: Job, run: Run, *, now: datetime) -> timedelta:
     """How long an attempt that begins now may take: its own time-out, within what the run has left."""
     own = task_of(job).timeout or job.timeout
+    if task_of(job).kind != EXTERNAL:
+        own = min(own, pace.attempt_max)
     if job.run_timeout is None:
         return own
     return max(min(own, (run.started_at or now) + job.run_timeout - now), timedelta(0))
@@ -37,4 +39,4 @@ def timeout_of(job: Job, run: Run, *, now: datetime) -> timedelta:
 
 def lease_of(world: World, job: Job, run: Run, *, now: datetime) -> timedelta:
     """How long a claim lasts: longer than its attempt can, unless its owner renews it."""
-    return world.pace.lease or timeout_of(job, run, now=now) + world.pace.lease_grace
+    return world.pace.lease or timeout_of(world.pace, job, run, now=now) + world.pace.lease_grace

@@ -18,6 +18,7 @@ from sweephand.engine.lookup import version_of
 from sweephand.engine.pause import pause
 from sweephand.engine.planning import run_entry, timer_for
 from sweephand.errors import NotFound, StaleEpoch
+from sweephand.messages import Unstarted
 from sweephand.ports import Outcome, Skipped, Succeeded, World
 
 EXTERNAL: Final = "external"
@@ -26,6 +27,8 @@ LOST: Final = "Lost"
 """The error of a run whose worker was lost for good."""
 TIMEOUT: Final = "Timeout"
 """The error of an attempt, or of a run, that took too long."""
+ROOM_AGAIN_WITHIN: Final = timedelta(minutes=1)
+"""When a run for which there was no room is begun again."""
 
 
 def complete(world: World, key: RunKey, *, epoch: int, outcome: Outcome, claimed: Run | None = None) -> Run:
@@ -105,6 +108,9 @@ def _after(world: World, run: Run, outcome: Outcome) -> Run:
         return run.succeeded(now=now, nonce=nonce, output=outcome.output)
     if isinstance(outcome, Skipped):
         return run.skipped(Reason(ReasonCode.TASK, outcome.reason[:200]), now=now, nonce=nonce)
+    if isinstance(outcome, Unstarted):
+        wait = ROOM_AGAIN_WITHIN * (1 + world.dice.chance()) / 2  # what was refused together does not return together
+        return run.postponed(Reason(ReasonCode.ROOM, outcome.reason[:200]), now=now, nonce=nonce, wake_at=now + wait)
     job = _job(world, run)
     if job is not None and run.started_at is not None:
         delay = retry_of(job).next_delay(outcome, run.failures, chance=world.dice.chance())

@@ -84,7 +84,7 @@ def beat(world: World, lease_id: str, namespace: Namespace, *, epoch: int, progr
     Repeating it only extends again.
     """
     run, claimed_at = _owned(world, lease_id, namespace, epoch)
-    timeout = timeout_of(_job(world, run), run, now=claimed_at)
+    timeout = timeout_of(world.pace, _job(world, run), run, now=claimed_at)
     left = claimed_at + timeout - world.clock.now()
     if left <= timedelta(0):
         complete(world, run.key, epoch=epoch, outcome=overdue(timeout))

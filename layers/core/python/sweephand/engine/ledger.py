@@ -46,3 +46,5 @@ def runs_between(world: World, key: JobKey, since: datetime, until: datetime) ->
     while page := world.runs.of_job(key, since=low, until=end, newest_first=False, limit=_PAGE):
         yield from page
         low = RunId(page[-1].key.run_id + "!")
+        if len(page) < _PAGE:
+            break

@@ -148,7 +148,7 @@ def _carry_out(world: World, drafts: Sequence[_Draft], now: datetime) -> int:
     sent_at = world.clock.now()  # a delay begins when it is sent, and putting many runs takes a while
     deciding = {draft.head.key for draft in drafts if draft.head.catchup_upto is not None}
     letters = [(run.key.job in deciding, letter_for(run, jobs[run.key.job], now=sent_at)) for run in unsent]
-    world.queue.send([replace(one, delay=max(one.delay, DECIDED_IN)) if waits else one for waits, one in letters])
+    world.queue.send([one._replace(delay=max(one.delay, DECIDED_IN)) if waits else one for waits, one in letters])
     return created.count(True)
 
 

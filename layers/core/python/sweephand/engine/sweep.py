@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from sweephand.domain.ids import JobKey, RunKey, instant_of
+from sweephand.domain.job import A_MOMENT
 from sweephand.domain.limits import AUDITED_BACK
 from sweephand.engine.lookup import job_of
 from sweephand.engine.planning import carrying_entry, letter_for, plan_jobs
+from sweephand.errors import Defect, Unavailable
 from sweephand.messages import SweepShards
 from sweephand.ports import DueEntry, DueKind, Lane, Letter, World
+
+logger: Final = logging.getLogger("sweephand.engine")
 
 PAGE: Final = 500
 HAND_ON_AFTER: Final = 4 * PAGE
 """Entries after which a sweep hands its remaining shards to others: it is under load."""
+IN_A_ROW_MAX: Final = 5
+"""Entries that may fail one after the other before the store, and not they, is to blame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +38,35 @@ class Swept:
     lost_races: int = 0
     woken: int = 0
     handed_on: int = 0
+    left: int = 0
+    """What could not be dealt with, and is met again by the next sweep."""
+    lag: timedelta = timedelta(0)
+    """How long ago the shard furthest behind had been swept."""
 
     def __add__(self, other: Swept) -> Swept:
-        return Swept(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Swept)))
+        counts = {one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(Swept)}
+        return Swept(**counts | {"lag": max(self.lag, other.lag)})
 
 
 def sweep(world: World, shards: Sequence[int]) -> Swept:
     """Deal with everything due up to now, shard by shard, from each one's watermark.
 
     Two sweeps of one shard do the same work twice and harm nothing: every write is conditional. One that stops half
-    way leaves the watermark where it was, and the next begins there.
+    way leaves the watermark where it was, and the next begins there. A shard that cannot be swept now keeps no other
+    from its turn; nor does a job that cannot be planned.
     """
-    swept = Swept()
+    swept, trouble = Swept(), None
     for position, shard in enumerate(shards):
         rest = shards[position:]
         if swept.entries > HAND_ON_AFTER:
             world.queue.send([Letter(SweepShards((one,)), lane=Lane.SWEEP) for one in rest])
             return swept + Swept(handed_on=len(rest))
-        swept += _sweep_shard(world, shard)
+        try:
+            swept += _sweep_shard(world, shard)
+        except Unavailable as error:
+            trouble = error
+    if trouble is not None:
+        raise trouble
     return swept
 
 
@@ -57,11 +75,14 @@ def _sweep_shard(world: World, shard: int) -> Swept:
     lease = world.shards.take(shard, owner=world.owner, now=now, until=now + world.pace.sweep_lease)
     if lease is None:
         return Swept()
-    swept = Swept(shards=1)
+    swept = Swept(shards=1, lag=max(now - (lease.watermark or now), timedelta(0)))
+    watermark = max(now, lease.watermark or now)
     for entries in _pages(world, shard, lease.watermark, now):
-        swept += _deal_with(world, entries, now)
-        world.due.done(entries)
-    world.shards.release(lease, watermark=max(now, lease.watermark or now))
+        dealt_with, left = _deal_with_page(world, entries, now)
+        swept += dealt_with
+        world.due.done([entry for entry in entries if entry not in left])
+        watermark = min([watermark, *(entry.at - A_MOMENT for entry in left)])  # those are met again
+    world.shards.release(lease, watermark=watermark)
     return swept
 
 
@@ -70,6 +91,30 @@ def _pages(world: World, shard: int, watermark: datetime | None, now: datetime) 
     while page := world.due.read(shard, after=watermark, upto=now, limit=PAGE, beyond=last):
         yield page
         last = page[-1]
+
+
+def _deal_with_page(world: World, entries: Sequence[DueEntry], now: datetime) -> tuple[Swept, set[DueEntry]]:
+    """All together; where that fails, one by one, so that the trouble of one stays its own. What is left is answered.
+
+    Where one after the other fails, it is not their trouble.
+    """
+    try:
+        return _deal_with(world, entries, now), set()
+    except (Unavailable, Defect):
+        if len(entries) == 1:
+            raise
+    swept, left, in_a_row = Swept(), set(), 0
+    for entry in entries:
+        try:
+            swept += _deal_with(world, [entry], now)
+            in_a_row = 0
+        except (Unavailable, Defect) as error:
+            logger.warning("What was due of %s is left: %s", entry.key, error)
+            left.add(entry)
+            in_a_row += 1
+            if in_a_row >= IN_A_ROW_MAX:
+                raise
+    return swept + Swept(left=len(left)), left
 
 
 def _deal_with(world: World, entries: Sequence[DueEntry], now: datetime) -> Swept:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 
 from sweephand.domain.ids import RunKey
@@ -54,7 +53,7 @@ def _redrive(world: World, key: RunKey, redriven: int) -> Watched:
     head = world.jobs.head(key.job)
     job = job_of(world, head) if head else None
     letter = letter_for(run, job, now=world.clock.now())
-    world.queue.send([replace(letter, message=AttemptRun(key, run.wake_at, redriven + 1))])
+    world.queue.send([letter._replace(message=AttemptRun(key, run.wake_at, redriven + 1))])
     return Watched.SENT_AGAIN
 
 

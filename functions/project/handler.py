@@ -1,0 +1,20 @@
+"""Runs changed: bring the status view up to date, let dependents go on, archive what has ended."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sweephand.aws import changed_runs
+from sweephand.engine.follow import follow
+from sweephand.entrypoint import Context, Event, deployed, entrypoint, run_archive
+
+world: Final = deployed()
+archive: Final = run_archive()
+
+
+@entrypoint
+def handler(event: Event, _context: Context) -> dict[str, Any]:
+    changed = changed_runs(event)
+    follow(world, changed.batch, changed.runs)
+    archive.keep(changed.runs)
+    return changed.answer

@@ -1,0 +1,98 @@
+"""What `execute` is told, and what it answers: a call and an outcome as JSON can hold them.
+
+It is all that crosses into the function where users' code runs, and all that comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, assert_never
+
+from sweephand.domain.ids import RunKey
+from sweephand.domain.job import Task
+from sweephand.domain.retry import Failure
+from sweephand.domain.run import Run, RunState
+from sweephand.errors import InvalidInput
+from sweephand.messages import Unstarted
+from sweephand.ports import Call, Outcome, Skipped, Succeeded
+
+_FORMAT: Final = 1
+_UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
+
+
+def encode_call(call: Call) -> dict[str, Any]:
+    """The call without what only the control plane needs to know of its run."""
+    return {
+        "v": _FORMAT,
+        "run": str(call.run.key),
+        "fireAt": call.run.fire_at.isoformat(),
+        "epoch": call.run.epoch,
+        "attempt": call.run.attempt,
+        "task": {"id": call.task.id, "kind": call.task.kind, "spec": dict(call.task.spec)},
+        "params": dict(call.params),
+        "idempotencyKey": call.idempotency_key,
+        "timeoutSeconds": call.timeout.total_seconds(),
+        "context": dict(call.context),
+    }
+
+
+def decode_call(document: Mapping[str, Any]) -> Call:
+    """The call that was encoded; anything else is refused."""
+    try:
+        if document["v"] != _FORMAT:
+            raise InvalidInput(f"The call has format {document['v']}, which is not known here.", "call")
+        fire_at, task = datetime.fromisoformat(document["fireAt"]), document["task"]
+        run = Run(
+            RunKey.of(document["run"]),
+            fire_at,
+            fire_at,
+            created_at=fire_at,
+            changed_at=fire_at,
+            state=RunState.RUNNING,
+            epoch=int(document["epoch"]),
+            attempt=int(document["attempt"]),
+        )
+        return Call(
+            run,
+            Task(task["id"], task["kind"], task["spec"]),
+            document["params"],
+            document["idempotencyKey"],
+            timedelta(seconds=document["timeoutSeconds"]),
+            document["context"],
+        )
+    except _UNREADABLE as error:
+        raise InvalidInput(f"The call is not readable: {error!r}.", "call") from error
+
+
+def encode_outcome(outcome: Outcome) -> dict[str, Any]:
+    match outcome:
+        case Succeeded(output):
+            return {"succeeded": {"output": output}}
+        case Skipped(reason):
+            return {"skipped": {"reason": reason}}
+        case Unstarted(reason):
+            return {"unstarted": {"reason": reason}}
+        case Failure():
+            return {"failed": outcome.encode()}
+        case _:
+            assert_never(outcome)
+
+
+def decode_outcome(document: Mapping[str, Any]) -> Outcome:
+    """The outcome that was encoded; anything else is refused."""
+    try:
+        ((kind, told),) = document.items()
+        match kind:
+            case "succeeded":
+                return Succeeded(told["output"])
+            case "skipped":
+                return Skipped(str(told["reason"]))
+            case "unstarted":
+                return Unstarted(str(told["reason"]))
+            case "failed":
+                return Failure.decode(told)
+            case _:
+                raise InvalidInput(f"An outcome cannot be {kind}.", "outcome")
+    except _UNREADABLE as error:
+        raise InvalidInput(f"The outcome is not readable: {error!r}.", "outcome") from error
