@@ -20,12 +20,12 @@ YAML = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 STOPS_WITHIN_S = 60
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+@pytest.fixture(scope="module", params=["sqlite", "moto"])
+def environment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The README's first command, on a port and a folder of its own; and what the others need to find it."""
     assert SHELL[0] == "make up\n"
     data = tmp_path_factory.mktemp("readme") / "data"
-    variables = {**os.environ, "ARGS": f"--port 0 --data {data}", "NO_COLOR": "1"}
+    variables = {**os.environ, "ARGS": f"--engine {request.param} --port 0 --data {data}", "NO_COLOR": "1"}
     process = subprocess.Popen(
         SHELL[0], shell=True, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -7,25 +7,42 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 from urllib.parse import parse_qsl
+
+import pytest
 
 from sweephand.api import PUBLIC, Api, Unauthorized
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.access import EVERYWHERE, Role
-from sweephand.domain.ids import Namespace
+from sweephand.domain.duration import parse_duration
+from sweephand.domain.fields import instant
+from sweephand.domain.ids import JobName, Namespace
 from sweephand.embedded import PACE, Stores, open_stores
 from sweephand.engine.follow import follow
 from sweephand.engine.issue import issue
 from sweephand.local import Runtime
+from sweephand.local.cloud import Deployment, Front, Later
+from sweephand.local.cloud.account import Around, directly
+from sweephand.local.cloud.mends import EPOCH
+from sweephand.local.cloud.sources import Schedule
+from sweephand.local.gateway import Api as Behind
+from sweephand.orders import decode_call, encode_outcome
 from sweephand.ports import Call, Outcome, Pace, Succeeded, World
+from sweephand.settings import Settings
 from sweephand.testing import VirtualScheduler
+from sweephand.testing.tasks import Function
+from sweephand.testing.tasks import Tasks as VirtualTasks
+from sweephand.testing.virtual import SeededDice, VirtualClock
 
+ROOT: Final = Path(__file__).resolve().parents[2]
+A_MINUTE: Final = timedelta(minutes=1)
+START: Final = "2026-03-02T00:10:00Z"
 ISSUER: Final = "urn:sweephand:test"
 _ARN: Final = "arn:aws:execute-api:local:000000000000:sweephand/api"
 _UNSET: Final = object()
@@ -66,7 +83,7 @@ class Answered:
 class Client:
     """Calls the API as API Gateway would: first its authorizer, then the function."""
 
-    def __init__(self, api: Api, token: str | None = None, *, namespace: str | None = None) -> None:
+    def __init__(self, api: Behind, token: str | None = None, *, namespace: str | None = None) -> None:
         self.api = api
         self.token = token
         self.namespace = namespace
@@ -164,7 +181,7 @@ class Callers:
     """Who can call a place: anybody, in any role."""
 
     world: World
-    api: Api
+    api: Behind
 
     def nobody(self) -> Client:
         return Client(self.api)
@@ -216,21 +233,45 @@ class Served:
         self.stores.close()
 
 
-class Virtual(VirtualScheduler):
-    """The API in virtual time, on stores in memory: the test says when it is, and what tasks do."""
+class Virtual(Protocol):
+    """The API in virtual time: the test says when it is, and what tasks do. One set of tests for every engine."""
 
-    def __init__(self, start: str = "2026-03-02T00:10:00Z") -> None:
+    clock: VirtualClock
+    world: World
+    api: Behind
+    callers: Callers
+    admin: Client
+
+    @property
+    def now(self) -> datetime: ...
+
+    def on(self, job: str, function: Function | None = None, *, takes: timedelta | str | float = 0) -> None:
+        """What a job's task does."""
+
+    def go_on(self, **parts: float) -> None:
+        """Let time pass, and let everything happen that follows from what happened."""
+
+    def jump(self, **parts: float) -> None:
+        """Let time pass while nothing happens."""
+
+    def outage(self, length: timedelta = timedelta(0), **parts: float) -> None:
+        """Let time pass while nothing works; then all goes on."""
+
+
+class VirtualEmbedded(VirtualScheduler):
+    """On stores in memory."""
+
+    def __init__(self, start: str = START) -> None:
         super().__init__(start)
         self.world = self._world
         self.clock = self._clock
-        self.api = Api(self._world)
+        self.api: Behind = Api(self._world)
         self.callers = Callers(self._world, self.api)
         self.admin = self.callers.platform()
         self._batches = count()
         self._seen = 0
 
     def go_on(self, **parts: float) -> None:
-        """Let time pass, and let everything happen that follows from what happened."""
         self.advance(timedelta(**parts))
         while changed := self._stores.feed.read(self._seen, 500):
             self._seen = changed[-1][0]
@@ -238,5 +279,83 @@ class Virtual(VirtualScheduler):
             self.advance()
 
     def jump(self, **parts: float) -> None:
-        """Let time pass while nothing happens."""
         self._clock.move(self.now + timedelta(**parts))
+
+
+class VirtualCloud:
+    """On AWS as moto plays it, through the real handlers; only users' code is a test's own."""
+
+    def __init__(self, tmp: Path, start: str = START, *, around: Around = directly) -> None:
+        self.clock = VirtualClock(instant(start, "start"))
+        self._tasks = VirtualTasks()
+        self.deployment = Deployment(
+            ROOT,
+            tmp=tmp,
+            clock=self.clock,
+            dice=SeededDice(0),
+            settings=Settings(shards=1),
+            around=around,
+            substitutes={"execute": self._execute},
+        )
+        self.api: Behind = Front(self.deployment)
+
+    def __enter__(self) -> Self:
+        self.deployment.__enter__()
+        self.world = self.deployment.world
+        self.callers = Callers(self.world, self.api)
+        self.admin = self.callers.platform()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.deployment.__exit__(*error)
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def on(self, job: str, function: Function | None = None, *, takes: timedelta | str | float = 0) -> None:
+        length = takes if isinstance(takes, timedelta) else parse_duration(takes, path="takes")
+        self._tasks.set(JobName(job), function, length)
+
+    def go_on(self, **parts: float) -> None:
+        until = self.now + timedelta(**parts)
+        self.deployment.step()
+        while (following := self._next(until)) <= until:
+            self._pass(following)
+            self.deployment.step()
+        self._pass(until)
+
+    def jump(self, **parts: float) -> None:
+        self.clock.move(self.now + timedelta(**parts))
+
+    def outage(self, length: timedelta = timedelta(0), **parts: float) -> None:
+        self.clock.move(self.now + length + timedelta(**parts))
+        self.deployment.step()
+
+    def _next(self, until: datetime) -> datetime:
+        """When something can happen. Minutes in which nothing is due are passed over: their ticks come to nothing."""
+        sources = (source for source in self.deployment.sources if not isinstance(source, Schedule))
+        moments = [at for source in sources if (at := source.next_at()) is not None]
+        entries = self.world.due.read(0, after=self.now, upto=until, limit=1)
+        moments += [-(-(entry.at - EPOCH) // A_MINUTE) * A_MINUTE + EPOCH for entry in entries]
+        return min(moments, default=datetime.max.replace(tzinfo=UTC))
+
+    def _pass(self, to: datetime) -> None:
+        self.clock.move(max(to, self.now))
+
+    def _execute(self, event: Any, _context: object) -> Any:
+        """A machine waits for a long task; a short one keeps its caller waiting, and all else with it."""
+        call = decode_call(event)
+        return Later(encode_outcome(self._tasks.execute(call)), self._tasks.length(call))
+
+
+ENGINES: Final = ("sqlite", "moto")
+
+
+TABLE: Final = "It is a table of what is refused before any engine is asked."
+MANY: Final = "It needs hundreds of jobs or runs, which moto takes minutes to hold; the bound is the API's own."
+
+
+def sqlite_only(_reason: str) -> pytest.MarkDecorator:
+    """On a test that says nothing about moto, for this reason."""
+    return pytest.mark.parametrize("virtual", ["sqlite"], indirect=True)

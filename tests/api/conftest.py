@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.client import Served, Virtual
+from tests.api.client import ENGINES, Served, Virtual, VirtualCloud, VirtualEmbedded
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
         yield place
 
 
-@pytest.fixture
-def virtual() -> Iterator[Virtual]:
-    with Virtual() as place:
+@pytest.fixture(params=ENGINES)
+def virtual(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Virtual]:
+    with VirtualEmbedded() if request.param == "sqlite" else VirtualCloud(tmp_path) as place:
         yield place

@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from sweephand.api.access import LEAST_ROLE, PLATFORM_CALLS, PUBLIC_CALLS
+from sweephand.api.app import document_alone
 from sweephand.clock import SystemClock
-from tests.api.client import ISSUER, Answered, Client, Served, Virtual, answered, issuer_key
+from tests.api.client import ISSUER, Answered, Client, Served, Virtual, VirtualEmbedded, answered, issuer_key
 from tests.api.test_contract import create
 
 CLOCK = SystemClock()
@@ -94,7 +95,7 @@ Operation = tuple[str, str, str]
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Virtual]:
-    with Virtual() as virtual:
+    with VirtualEmbedded() as virtual:
         yield virtual
 
 
@@ -104,9 +105,9 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-def operations(virtual: Virtual) -> list[Operation]:
+def operations() -> list[Operation]:
     """Every call of the OpenAPI document, about things that are not there."""
-    paths: Mapping[str, Mapping[str, Any]] = virtual.api.document["paths"]
+    paths: Mapping[str, Mapping[str, Any]] = document_alone()["paths"]
     return [
         (method.upper(), path.format(**SAMPLE_PATH), str(operation["operationId"]))
         for path, methods in paths.items()
@@ -124,7 +125,7 @@ def made(client: Client, operation: Operation) -> Answered:
 
 
 def test_the_table_names_every_call_and_nothing_else(place: Virtual) -> None:
-    calls = {call for _, _, call in operations(place)}
+    calls = {call for _, _, call in operations()}
     assert calls - PUBLIC_CALLS <= LEAST_ROLE.keys()
     hidden = {"getKeys"}
     assert (LEAST_ROLE.keys() | PUBLIC_CALLS) - calls <= hidden
@@ -134,7 +135,7 @@ def test_the_table_names_every_call_and_nothing_else(place: Virtual) -> None:
 
 def test_every_call_without_a_token_is_refused(place: Virtual) -> None:
     nobody = place.callers.nobody()
-    for operation in operations(place):
+    for operation in operations():
         method, path, call = operation
         status = made(nobody, operation).status
         assert status == (200 if call in PUBLIC_CALLS else 401), operation
@@ -153,7 +154,7 @@ def test_every_call_without_a_token_is_refused(place: Virtual) -> None:
 def test_every_call_asks_for_its_role(place: Virtual, role: str) -> None:
     client = place.callers.platform() if role == "platform" else place.callers.role(role)
     rank = [*ROLES, "platform"].index(role)
-    for operation in operations(place):
+    for operation in operations():
         call = operation[2]
         if call in PUBLIC_CALLS:
             continue

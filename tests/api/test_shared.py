@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.client import Client, Virtual
+from tests.api.client import TABLE, Client, Virtual, sqlite_only
 from tests.api.test_contract import create
 
 DOCUMENTS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -118,6 +118,7 @@ def test_a_template_is_copied_so_that_its_end_changes_no_job(admin: Client) -> N
         ("/templates/t", {"name": "x"}, "name"),
     ],
 )
+@sqlite_only(TABLE)
 def test_a_wrong_document_is_refused_by_its_field(
     admin: Client, path: str, document: dict[str, Any], field: str
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from sweephand.api.vocabulary import ASKED_INSTANT, INSTANT, WHOLE_SECOND
 from sweephand.domain.cron import EARLIEST, LATEST
-from tests.api.client import Answered, Virtual
+from tests.api.client import TABLE, Answered, Virtual, sqlite_only
 from tests.api.fuzz import JSON, described
 
 REFUSED: Final = [
@@ -57,6 +57,7 @@ def test_there_are_such_parameters() -> None:
 
 
 @pytest.mark.parametrize(("path", "name"), takers())
+@sqlite_only(TABLE)
 def test_a_query_takes_the_times_that_the_document_says(virtual: Virtual, path: str, name: str) -> None:
     for value in [*REFUSED, *BEYOND_IN_UTC]:
         assert is_refused(asked(virtual, path, name, value), name), value
@@ -73,6 +74,7 @@ def test_all_of_time_can_be_asked_for(virtual: Virtual, path: str) -> None:
 
 
 @pytest.mark.parametrize("value", [*REFUSED, *BEYOND_IN_UTC])
+@sqlite_only(TABLE)
 def test_a_body_takes_no_others_either(virtual: Virtual, value: str) -> None:
     token: JSON = {"name": "n", "role": "viewer", "expiresAt": value}
     assert is_refused(virtual.admin.post("/tokens", token), "expiresAt")
@@ -103,6 +105,7 @@ def test_the_schema_takes_the_others(value: str) -> None:
         ("2026-01-01T00:00:00.5Z", 400),
     ],
 )
+@sqlite_only(TABLE)
 def test_a_definition_takes_the_times_that_schedules_know(virtual: Virtual, value: str, status: int) -> None:
     answer = virtual.admin.post("/plan", {"name": "a", "command": "x", "schedule": {"at": value}})
     assert answer.status == status

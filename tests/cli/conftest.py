@@ -31,11 +31,12 @@ class Server:
     token: str = field(repr=False)
 
 
-@pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server for a module's tests, on a free port and in a folder of its own."""
+@pytest.fixture(scope="module", params=["sqlite", "moto"])
+def up(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One server of each engine for a module's tests, on a free port and in a folder of its own."""
     folder = tmp_path_factory.mktemp("up")
-    command = [sys.executable, "-m", "sweephand", "up", "--port", "0", "--data", str(folder / "data"), "--no-examples"]
+    options = ["--engine", request.param, "--port", "0", "--data", str(folder / "data"), "--no-examples"]
+    command = [sys.executable, "-m", "sweephand", "up", *options]
     log = folder / "log"
     with (
         log.open("w") as errors,

@@ -134,14 +134,14 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
         open_folder(tmp_path / "file" / "below")
 
 
-def test_examples_come_once_and_stay_away_when_deleted(stores: Stores, world: World) -> None:
-    assert load_examples(stores, world, actor=ACTOR)
+def test_examples_come_once_and_stay_away_when_deleted(world: World) -> None:
+    assert load_examples(world, actor=ACTOR)
     heads = world.jobs.heads(DEFAULT, limit=100)
     assert sorted(head.key.name for head in heads) == sorted(example["name"] for example in EXAMPLES)
     assert {head.key.name for head in heads if head.status is JobStatus.PAUSED} == set(PAUSED)
     for head in heads:
         delete(world, JobKey(DEFAULT, JobName(head.key.name)), actor="test")
-    assert not load_examples(stores, world, actor=ACTOR)
+    assert not load_examples(world, actor=ACTOR)
     assert world.jobs.count(DEFAULT) == 0
 
 

@@ -294,10 +294,6 @@ def test_a_token_that_others_can_read_is_said_in_one_line(tmp_path: Path) -> Non
     assert refused(data) == f"Others can read {token}: `chmod 600 {token}` mends it."
 
 
-def test_an_engine_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
-    assert "moto" in refused(tmp_path / "data", "--engine", "moto")
-
-
 def test_make_up_starts_it_with_its_arguments() -> None:
     made = subprocess.run(
         ["make", "--dry-run", "--no-print-directory", "up", "ARGS=--port 9000"],

@@ -16,6 +16,7 @@ from sweephand.domain.run import Run, RunState
 from sweephand.engine.heartbeat import heartbeat
 from sweephand.errors import NotFound, StaleEpoch
 from sweephand.local.loop import Troubles
+from sweephand.messages import Elsewhere
 from sweephand.ports import Call, Delivery, Outcome, Target, World
 
 logger: Final = logging.getLogger("sweephand.local")
@@ -39,7 +40,7 @@ class Attempt:
     def __init__(self, call: Call, delivery: Delivery) -> None:
         self.call = call
         self.delivery = delivery
-        self.outcome: Outcome | None = None
+        self.outcome: Outcome | Elsewhere | None = None
         self.told = False
 
 
@@ -146,7 +147,7 @@ class Attempts:
             self._finished.append(attempt)
             self._wake()
 
-    def _outcome(self, call: Call) -> Outcome:
+    def _outcome(self, call: Call) -> Outcome | Elsewhere:
         try:
             return self._target.execute(call)
         except Exception as error:

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from sweephand.domain.access import DEFAULT
 from sweephand.domain.ids import JobKey, JobName
-from sweephand.embedded import Stores
 from sweephand.engine.pause import pause
 from sweephand.engine.put import put
 from sweephand.ports import World
@@ -58,19 +57,15 @@ EXAMPLES: Final[tuple[dict[str, Any], ...]] = (
 PAUSED: Final = ("nightly-report",)
 
 
-def load_examples(stores: Stores, world: World, *, actor: str) -> bool:
-    """Put the examples where there never was a job, all of them or none; False where there was one.
+def load_examples(world: World, *, actor: str) -> bool:
+    """Put the examples where there never was a job; False where there was one.
 
     Repeating it changes nothing, and what was deleted stays so.
     """
-
-    def load() -> bool:
-        if world.jobs.namespaces():
-            return False
-        for definition in EXAMPLES:
-            put(world, DEFAULT, definition, actor=actor, expected=None, note="an example")
-        for name in PAUSED:
-            pause(world, JobKey(DEFAULT, JobName(name)), actor=actor, note="an example")
-        return True
-
-    return stores.database.together(load)
+    if world.jobs.namespaces():
+        return False
+    for definition in EXAMPLES:
+        put(world, DEFAULT, definition, actor=actor, expected=None, note="an example")
+    for name in PAUSED:
+        pause(world, JobKey(DEFAULT, JobName(name)), actor=actor, note="an example")
+    return True

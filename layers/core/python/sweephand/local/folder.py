@@ -49,7 +49,7 @@ class Folder:
             os.close(descriptor)
 
 
-def open_folder(path: Path) -> Folder:
+def open_folder(path: Path, *, database: bool = True) -> Folder:
     """The folder, made where it is not there; refused where others can change it, or read its secrets."""
     folder = Folder(path.absolute())
     try:
@@ -57,8 +57,9 @@ def open_folder(path: Path) -> Folder:
         folder.path.mkdir(mode=0o700, exist_ok=True)
         if folder.path.stat().st_mode & stat.S_IWOTH:
             raise Refused(f"Others can write to {folder.path}: {_mend('700', folder.path)}")
-        # Made here, so that neither the file nor the log that SQLite keeps beside it can be read by others.
-        os.close(os.open(folder.database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if database:
+            # Made here, so that neither the file nor the log that SQLite keeps beside it can be read by others.
+            os.close(os.open(folder.database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         folder.work.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"{folder.path} cannot be used: {error.strerror}.", "data") from error

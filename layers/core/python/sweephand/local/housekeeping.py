@@ -10,7 +10,7 @@ from typing import Final
 from sweephand.domain.ids import JobName
 from sweephand.domain.run import Run
 from sweephand.embedded.views import Feed
-from sweephand.engine.audit import RECENT, Audited, audit_job
+from sweephand.engine.audit import RECENT, Audited, audit_apart
 from sweephand.engine.follow import follow
 from sweephand.engine.issue import OWN
 from sweephand.engine.watch import watch
@@ -88,7 +88,7 @@ class Reconciliation:
                 for head in heads:
                     if self._is_stopping():
                         return audited
-                    audited += audit_job(self._world, head, recent=recent)
+                    audited += audit_apart(self._world, head, recent=recent)
                 after = heads[-1].key.name
         return audited
 

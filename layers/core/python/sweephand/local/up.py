@@ -8,20 +8,24 @@ import os
 import shlex
 import signal
 import sys
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from socket import socket
 from types import FrameType
-from typing import Final
+from typing import Final, TextIO
 
 from sweephand.api import PUBLIC, Api
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.kinds import KINDS
 from sweephand.embedded import open_stores
-from sweephand.errors import SweephandError
+from sweephand.errors import InvalidInput, SweephandError
+from sweephand.local.engine import Engine, Opening, Options, Stoppable
 from sweephand.local.examples import load_examples
-from sweephand.local.folder import ACTOR, Folder, admin_token, issuer_key, open_folder
+from sweephand.local.folder import ACTOR, admin_token, issuer_key, open_folder
 from sweephand.local.gateway import Gateway
 from sweephand.local.runtime import Runtime
 from sweephand.local.server import HOST, App, Server, listen
@@ -52,15 +56,16 @@ def up(
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
-    if engine != "sqlite":
-        return _failed(f"The engine {engine} cannot be started yet: sqlite can.")
     try:
+        opening = _opening(engine)
         listening = listen(port)
+    except InvalidInput as error:
+        return _failed(error.message)
     except OSError as error:
         return _failed(_why_not(port, error))
     with listening, _Stopping() as stopping:
         try:
-            _run(listening, stopping, data=data, examples=examples, workers=workers, verbose=verbose)
+            _run(listening, stopping, opening, data=data, examples=examples, workers=workers, verbose=verbose)
         except SweephandError as error:
             return _failed(error.message)
     return 0
@@ -74,7 +79,7 @@ class _Stopping:
     def __init__(self) -> None:
         self._asked = False
         self._server: Server | None = None
-        self._api: Api | None = None
+        self._api: Stoppable | None = None
         self._restored = ExitStack()
 
     def __enter__(self) -> _Stopping:
@@ -87,7 +92,7 @@ class _Stopping:
     def __exit__(self, *_: object) -> None:
         self._restored.close()
 
-    def ends(self, server: Server, api: Api) -> None:
+    def ends(self, server: Server, api: Stoppable) -> None:
         """These are to stop; at once, where a signal came before they were there."""
         self._server, self._api = server, api
         server.should_exit = self._asked
@@ -102,24 +107,41 @@ class _Stopping:
             self._api.stop()
 
 
-def _run(listening: socket, stopping: _Stopping, *, data: Path, examples: bool, workers: int, verbose: bool) -> None:
-    clock, dice = SystemClock(), SystemDice()
-    folder = open_folder(data)
-    stores = open_stores(folder.database, clock=clock)
-    with closing(stores):
+def _run(
+    listening: socket, stopping: _Stopping, opening: Opening, *, data: Path, examples: bool, workers: int, verbose: bool
+) -> None:
+    clock, dice, out = SystemClock(), SystemDice(), sys.stdout
+    with opening(Options(data, clock, dice, workers, examples)) as engine:
+        gateway = Gateway(engine.api, public=PUBLIC, clock=clock, dice=dice)
+        port: int = listening.getsockname()[1]
+        server = Server(App(gateway, dice), ready=lambda: _greet(out, port, engine), verbose=verbose)
+        stopping.ends(server, engine.api)
+        with engine.loops:
+            server.run([listening])
+
+
+@contextmanager
+def _on_sqlite(options: Options) -> Iterator[Engine]:
+    folder, clock = open_folder(options.data), options.clock
+    with closing(open_stores(folder.database, clock=clock)) as stores:
         operators = Operators(folder.work)
-        runtime = Runtime(stores, target=operators, clock=clock, dice=dice, workers=workers)
+        runtime = Runtime(stores, target=operators, clock=clock, dice=options.dice, workers=options.workers)
         with folder.locked():
             token, key = admin_token(folder, runtime.world), issuer_key(folder)
-            if examples:
-                load_examples(stores, runtime.world, actor=ACTOR)
-        api = _api(runtime.world, key, operators)
-        gateway = Gateway(api, public=PUBLIC, clock=clock, dice=dice)
-        port: int = listening.getsockname()[1]
-        server = Server(App(gateway, dice), ready=lambda: _greet(port, folder, token), verbose=verbose)
-        stopping.ends(server, api)
-        with runtime:
-            server.run([listening])
+            if options.examples:
+                stores.database.together(partial(load_examples, runtime.world, actor=ACTOR))
+        yield Engine(_api(runtime.world, key, operators), folder, token, runtime)
+
+
+def _opening(engine: str) -> Opening:
+    """How an engine is opened; what only one of them needs is not imported for another."""
+    if engine == "sqlite":
+        return _on_sqlite
+    if not all(map(find_spec, ("boto3", "moto"))):
+        raise InvalidInput("The engine moto is not installed: `pip install 'sweephand[moto]'` does it.", "engine")
+    from sweephand.local.cloud.up import on_moto
+
+    return on_moto
 
 
 def _api(world: World, key: str, operators: Operators) -> Api:
@@ -128,15 +150,17 @@ def _api(world: World, key: str, operators: Operators) -> Api:
     return Api(world, issuer=issuer, kinds=operators.kinds | {EXTERNAL}, operators=installed)
 
 
-def _greet(port: int, folder: Folder, token: str) -> None:
-    url, here = f"http://{HOST}:{port}", Path.cwd()
-    file = str(folder.token.relative_to(here) if folder.token.is_relative_to(here) else folder.token)
-    sys.stdout.write(
+def _greet(out: TextIO, port: int, engine: Engine) -> None:
+    url, path, here = f"http://{HOST}:{port}", engine.folder.token, Path.cwd()
+    file = str(path.relative_to(here) if path.is_relative_to(here) else path)
+    out.write(
         f"Sweephand is up at {url}\n"
-        f"The admin's token is in {file}: {token}\n"
+        f"The admin's token is in {file}: {engine.token}\n"
         f"Next: export SWEEPHAND_URL={url} SWEEPHAND_TOKEN=$(cat {shlex.quote(file)}), then `sweephand list`.\n"
     )
-    sys.stdout.flush()
+    if engine.note:
+        out.write(f"{engine.note}\n")
+    out.flush()
 
 
 def _why_not(port: int, error: OSError) -> str:

@@ -1,0 +1,159 @@
+"""A whole deployment in this process: everything that the topology names, and the real handlers behind it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from botocore.response import StreamingBody
+
+from sweephand import aws, entrypoint
+from sweephand.errors import Defect
+from sweephand.local.cloud.account import CONFIG, Around, account, build, build_archive, directly, refusal
+from sweephand.local.cloud.functions import Event, FunctionFailed, Functions, Handler, Later
+from sweephand.local.cloud.machines import Machines, machine_arn
+from sweephand.local.cloud.sources import Source, source_of
+from sweephand.ports import Call, Clock, Dice, Outcome, World
+from sweephand.settings import Settings
+from sweephand.testing.virtual import VirtualClock
+from sweephand.topology import EXECUTION, FUNCTIONS, Names
+
+LIVE: Final = "https://live.execute-api.us-east-1.amazonaws.com/live"
+
+
+class Deployment:
+    """Functions, tables, queues, machines. Enter it, then let its sources work: by `step`, or by threads of their own.
+
+    `root` holds `functions/` and `statemachines/`; `tmp` is what functions have as /tmp. `around` is called for every
+    call of a boto3 client. Of a function that has a substitute, the handler is not loaded.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        tmp: Path,
+        clock: Clock,
+        dice: Dice,
+        settings: Settings | None = None,
+        around: Around = directly,
+        substitutes: Mapping[str, Handler] | None = None,
+    ) -> None:
+        given = settings or Settings()
+        self.names: Final = Names(given.name)
+        self.clock: Final = clock
+        self.dice: Final = dice
+        self.settings: Final = replace(given, machine=machine_arn(self.names, EXECUTION), live=LIVE)
+        self.pushed: Final[defaultdict[str, list[Any]]] = defaultdict(list)
+        """What was sent to each WebSocket connection."""
+        self.gone: Final[set[str]] = set()
+        """WebSocket connections that have ended."""
+        self._around = around
+        self._functions = Functions(
+            root / "functions", self.settings, tmp=tmp, clock=clock, dice=dice, substitutes=substitutes
+        )
+        self._machines = Machines(self, root / "statemachines")
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        answers = {
+            ("lambda", "Invoke"): self._invoke,
+            ("stepfunctions", "StartExecution"): self._machines.start,
+            ("apigatewaymanagementapi", "PostToConnection"): self._push,
+            ("apigatewaymanagementapi", "DeleteConnection"): self._end_connection,
+        }
+        with ExitStack() as stack:
+            stack.enter_context(account(self.clock, around=self._around, answers=answers))
+            build(self.names, *self._clients)
+            build_archive(self.names)
+            stack.callback(entrypoint.begin, os.environ)
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    @cached_property
+    def _clients(self) -> tuple[Any, Any]:
+        """Of the deployment itself: their calls are no function's."""
+        return aws.clients(CONFIG)
+
+    @property
+    def sqs(self) -> Any:
+        return self._clients[1]
+
+    @cached_property
+    def world(self) -> World:
+        """For whoever needs no function: to issue the first token, and to look at what is stored."""
+        stores = aws.connect(self.names, *self._clients, clock=self.clock, shards=self.settings.shards)
+        return World.over(
+            stores, clock=self.clock, dice=self.dice, target=_Nothing(), pace=aws.PACE, owner="deployment"
+        )
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """Everything that calls functions by itself."""
+        found = (source_of(self, function, trigger) for function in FUNCTIONS for trigger in function.triggers)
+        return (*found, self._machines)
+
+    def invoke(self, name: str, event: Event) -> Any:
+        """What a function answers; `FunctionFailed` where it does not."""
+        return self._functions.invoke(name, event)
+
+    def step(self) -> datetime | None:
+        """Do everything that can happen now, one thing after the other; when something can happen next."""
+        while any([source.poll() for source in self.sources]):  # noqa: C419  # each gets its turn
+            continue
+        following = min((at for source in self.sources if (at := source.next_at())), default=None)
+        if following is not None and following <= self.clock.now():
+            raise Defect(f"What was due at {following.isoformat()} is not dealt with.")
+        return following
+
+    def _invoke(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Answers Invoke."""
+        called = params["FunctionName"].rpartition(":")[2]
+        name = next((one.name for one in FUNCTIONS if self.names.function(one) == called), None)
+        if name is None:
+            raise refusal("ResourceNotFoundException", "Invoke", status=404)
+        try:
+            answer, failed = self.invoke(name, json.loads(params["Payload"])), {}
+        except FunctionFailed as error:
+            answer, failed = error.payload, {"FunctionError": "Unhandled"}
+        if isinstance(answer, Later):
+            if not isinstance(self.clock, VirtualClock):
+                raise Defect(f"Whoever invokes {name} waits for it: only in virtual time can it take until later.")
+            self.clock.move(self.clock.now() + answer.after)  # and all else waits with it
+            answer = answer.answer
+        content = json.dumps(answer).encode()
+        return {"StatusCode": 200, "Payload": StreamingBody(BytesIO(content), len(content)), **failed}
+
+    def _push(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        if params["ConnectionId"] in self.gone:
+            raise refusal("GoneException", "PostToConnection", status=410)
+        self.pushed[params["ConnectionId"]].append(json.loads(params["Data"]))
+        return {}
+
+    def _end_connection(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        if params["ConnectionId"] in self.gone:
+            raise refusal("GoneException", "DeleteConnection", status=410)
+        self.gone.add(params["ConnectionId"])
+        return {}
+
+
+class _Nothing:
+    """What runs tasks for the deployment itself: tasks run in functions."""
+
+    def execute(self, call: Call) -> Outcome:
+        raise Defect(f"Only a function runs tasks, and {call.run.key} was to be run without one.")

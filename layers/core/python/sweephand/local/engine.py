@@ -1,0 +1,45 @@
+"""What `sweephand up` starts: an engine behind the API, on a data folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from sweephand.local.folder import Folder
+from sweephand.local.gateway import Api
+from sweephand.ports import Clock, Dice
+
+
+class Stoppable(Api, Protocol):
+    """What is behind the gateway, and can be told that it ends."""
+
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an engine is started with."""
+
+    data: Path
+    clock: Clock
+    dice: Dice
+    workers: int
+    examples: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine that is ready: `loops` is what works behind its API, once it is entered."""
+
+    api: Stoppable
+    folder: Folder
+    token: str
+    loops: AbstractContextManager[Any]
+    note: str = ""
+    """What people should know when it is up."""
+
+
+Opening = Callable[[Options], AbstractContextManager[Engine]]
