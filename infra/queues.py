@@ -1,0 +1,82 @@
+"""The queues of the topology, with their dead-letter queues, and the one for what could not be delivered at all."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aws_cdk import CfnDeletionPolicy, CfnResource, Duration, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from sweephand.topology import UNDELIVERED, Names
+
+BUS: Final = "events"
+"""The event bus, whose undeliverable events end up here too."""
+
+_LONGEST: Final = Duration.days(14)
+
+
+class Queues(Construct):
+    """They live with the data: an upgrade of the functions must find the messages that were there before it.
+
+    Fair among namespaces, which are the message groups of their senders. A queue that a change of its description
+    would replace stays, with what is in it.
+    """
+
+    def __init__(self, scope: Construct, id_: str, *, names: Names, key: kms.IKey) -> None:
+        super().__init__(scope, id_)
+        self._key = key
+        self.undelivered = self._queue(UNDELIVERED, names.of(UNDELIVERED), _LONGEST)
+        bus = Stack.of(self).format_arn(service="events", resource="event-bus", resource_name=names.of(BUS))
+        self.undelivered.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                actions=["sqs:SendMessage"],
+                resources=[self.undelivered.queue_arn],
+                conditions={"ArnEquals": {"aws:SourceArn": bus}},
+            )
+        )
+        self.dead: dict[str, sqs.Queue] = {}
+        self.lanes: dict[str, sqs.Queue] = {}
+        for name, dead_name, queue in names.queues():
+            dead = self.dead[queue.dead] = self._queue(queue.dead, dead_name, _LONGEST)
+            self.lanes[queue.name] = self._queue(
+                queue.name,
+                name,
+                Duration.seconds(queue.retention.total_seconds()),
+                visibility_timeout=Duration.seconds(queue.visibility.total_seconds()),
+                dead_letter_queue=sqs.DeadLetterQueue(queue=dead, max_receive_count=queue.receives_max),
+            )
+
+    @property
+    def all(self) -> dict[str, sqs.Queue]:
+        """Every queue that functions use, by its name in the topology."""
+        return {**self.lanes, **self.dead, UNDELIVERED: self.undelivered}
+
+    def _queue(
+        self,
+        id_: str,
+        name: str,
+        retention: Duration,
+        *,
+        visibility_timeout: Duration | None = None,
+        dead_letter_queue: sqs.DeadLetterQueue | None = None,
+    ) -> sqs.Queue:
+        made = sqs.Queue(
+            self,
+            "".join(part.capitalize() for part in id_.split("-")),
+            queue_name=name,
+            retention_period=retention,
+            visibility_timeout=visibility_timeout,
+            dead_letter_queue=dead_letter_queue,
+            encryption=sqs.QueueEncryption.KMS,
+            encryption_master_key=self._key,
+            data_key_reuse=Duration.hours(1),
+            enforce_ssl=True,
+        )
+        resource = made.node.default_child
+        if isinstance(resource, CfnResource):
+            resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
+        return made

@@ -1,0 +1,71 @@
+"""Rules of cdk-nag's AwsSolutions pack that do not hold here: where, which, and why it is meant so."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_TOKENS: Final = (
+    "People come with a JWT and machines with tokens: an authorizer of ours knows both, Cognito's only one."
+)
+_PUBLIC: Final = "Public on purpose: it says that somebody is there, or which keys are used, and nothing else."
+_FIRST_MESSAGE: Final = (
+    "Browsers cannot send a header: the token is in the first message, and before it nothing is said."
+)
+_FIREWALL: Final = "The option waf puts one before the REST API; it costs more than all else, and so is off by default."
+_OBJECTS: Final = "The objects of this folder have names that nobody knows in advance."
+_CONNECTIONS: Final = "Connections have no names in advance; all are of one stage of one API."
+_STAGE: Final = "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<Live848578DF>/live"
+
+REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
+    ("Data/Queues/Undelivered", "SQS3", "It is the last place for what failed elsewhere, and is alarmed."),
+    ("Data/Archive/Role", "IAM5[Resource::<BucketsArchiveCE3432CC.Arn>/runs/*]", _OBJECTS),
+    ("Data/Archive/Role", "IAM5[Resource::<BucketsArchiveCE3432CC.Arn>/failed/*]", _OBJECTS),
+    ("Data/People", "COG2", "Whether a second factor is demanded is for each organisation to say; TOTP is offered."),
+    ("Data/People", "COG8", "The plus plan is paid by the user and month; it can be switched on in the console."),
+    (
+        "App/GatewayAccount/Role",
+        "IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]",
+        "A setting of the whole account: its other APIs need what AWS's own policy grants.",
+    ),
+    ("App/Rest", "APIG2", "The function behind it validates every request against the OpenAPI document."),
+    ("App/Rest/DeploymentStage.api", "APIG3", _FIREWALL),
+    (
+        "App/Rest/DeploymentStage.api",
+        "APIG6",
+        "Access logs name the error of every call; execution logs would lie in a group without key and retention.",
+    ),
+    ("App/Rest/Default", "COG4", _TOKENS),
+    ("App/Rest/Default/v1/health/GET", "APIG4", _PUBLIC),
+    ("App/Rest/Default/v1/jwks.json/GET", "APIG4", _PUBLIC),
+    ("App/Live/$connect-Route", "APIG4", _FIRST_MESSAGE),
+    ("App/Live/$disconnect-Route", "APIG4", _FIRST_MESSAGE),
+    ("App/Live/$default-Route", "APIG4", _FIRST_MESSAGE),
+    ("App/Front/Console", "S1", "Only CloudFront can read it, and CloudFront logs who asked."),
+    ("App/Front/Distribution", "CFR1", "A team may sign in from anywhere."),
+    ("App/Front/Distribution", "CFR2", _FIREWALL),
+    (
+        "App/Front/Distribution",
+        "CFR4",
+        "CloudFront's own certificate fixes the policy; with the options domainName and certificateArn it is TLS 1.2.",
+    ),
+    ("App/Functions", "L1", "Python 3.13 is what the vendor layer's wheels are pinned for; both move together."),
+    ("App/Functions/LiveRole", f"IAM5[Resource::{_STAGE}/POST/@connections/*]", _CONNECTIONS),
+    ("App/Functions/LiveRole", f"IAM5[Resource::{_STAGE}/DELETE/@connections/*]", _CONNECTIONS),
+    (
+        "App/Machines/ExecuteRole",
+        "IAM5[Resource::*]",
+        "Log deliveries have no names that a policy could give; AWS documents exactly this statement.",
+    ),
+    ("App/Machines/Execute", "SF2", "Traces cost by the call; the log has every step of every execution."),
+    (
+        "App/Containers/ExecutionRole",
+        "IAM5[Resource::*]",
+        "ecr:GetAuthorizationToken knows no resource; all else is one repository.",
+    ),
+    ("App/Containers/Cluster", "ECS4", "Insights are paid by the metric; no container of ours runs by itself."),
+    (
+        "App/Containers/Agent",
+        "ECS2",
+        "The one variable is the public address of the API; tokens are given at the start.",
+    ),
+)

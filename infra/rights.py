@@ -1,0 +1,154 @@
+"""What each function may do: the calls that it makes, on the resources it makes them on, and nothing else.
+
+Each becomes one role. What is not here, a function cannot do; `execute`, which runs users' code, can do nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from sweephand.topology import CONTROL, DUE, FUNCTIONS, JOBS, LANES, QUEUES, RUNS, VIEWS
+
+Actions = tuple[str, ...]
+_NONE: Final[Mapping[str, Actions]] = MappingProxyType({})
+
+GET: Final = "dynamodb:GetItem"
+GET_ALL: Final = "dynamodb:BatchGetItem"
+QUERY: Final = "dynamodb:Query"
+PUT: Final = "dynamodb:PutItem"
+PUT_ALL: Final = "dynamodb:BatchWriteItem"
+UPDATE: Final = "dynamodb:UpdateItem"
+DELETE: Final = "dynamodb:DeleteItem"
+
+SEND: Final = ("sqs:GetQueueUrl", "sqs:SendMessage")
+KEEP: Final = ("sqs:ChangeMessageVisibility",)
+EMPTY: Final = ("sqs:GetQueueUrl", "sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:DeleteMessage")
+
+POLL_QUEUE: Final = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+"""What Lambda does with a function's role to bring it messages."""
+POLL_STREAM: Final = (
+    "dynamodb:DescribeStream",
+    "dynamodb:GetRecords",
+    "dynamodb:GetShardIterator",
+    "dynamodb:ListStreams",
+)
+"""What Lambda does with a function's role to bring it a table's changes."""
+PUT_ASIDE: Final = ("sqs:SendMessage",)
+"""What Lambda does with a function's role when it could not deal with something."""
+LOG: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
+USE_KEY: Final = (
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+)
+"""What DynamoDB and SQS do with the key in the name of whoever calls them, and only they: see `role.py`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """Actions by the name of a table or queue; the functions and machines it starts; and what there is one of."""
+
+    tables: Mapping[str, Actions] = field(default_factory=lambda: _NONE)
+    queues: Mapping[str, Actions] = field(default_factory=lambda: _NONE)
+    invokes: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
+    archives: bool = False
+    tells: bool = False
+    """Whether it speaks to WebSocket connections."""
+
+
+_RUN_LANES: Final = tuple(lane for lane in LANES if lane != "sweep")
+_SEND_RUNS: Final = dict.fromkeys(_RUN_LANES, SEND)
+
+_EMPTY_DEAD: Final = {queue.dead: EMPTY for queue in QUEUES}
+
+RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
+    {
+        "tick": Rights(
+            tables={CONTROL.name: (GET,)},
+            queues={"sweep": SEND},
+        ),
+        "sweep": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY, UPDATE),
+                RUNS.name: (GET, QUERY, PUT),
+                DUE.name: (QUERY, PUT_ALL),
+                CONTROL.name: (GET, UPDATE),
+            },
+            queues={**_SEND_RUNS, "sweep": SEND + KEEP},
+        ),
+        "attempt": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY, PUT),
+                RUNS.name: (GET, QUERY, PUT, UPDATE),
+                DUE.name: (PUT, PUT_ALL),
+                CONTROL.name: (GET, PUT, DELETE),
+            },
+            queues=dict.fromkeys(_RUN_LANES, SEND + KEEP),
+            invokes=("execute",),
+            starts=("execute",),
+        ),
+        "execute": Rights(),
+        "project": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY),
+                RUNS.name: (GET, PUT),
+                DUE.name: (PUT_ALL,),
+                CONTROL.name: (GET, PUT),
+                VIEWS.name: (PUT_ALL,),
+            },
+            queues=_SEND_RUNS,
+            archives=True,
+        ),
+        "audit": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY, UPDATE),
+                RUNS.name: (GET, QUERY, PUT),
+                DUE.name: (PUT_ALL,),
+                CONTROL.name: (GET, PUT),
+            },
+            queues=_SEND_RUNS,
+        ),
+        "watch": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY, PUT),
+                RUNS.name: (GET, QUERY, UPDATE),
+                DUE.name: (PUT, PUT_ALL),
+                CONTROL.name: (GET, PUT, DELETE),
+            },
+            queues={**_SEND_RUNS, **_EMPTY_DEAD},
+        ),
+        "api": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
+                RUNS.name: (GET, QUERY, PUT, UPDATE, DELETE),
+                DUE.name: (QUERY, PUT, PUT_ALL, DELETE),
+                CONTROL.name: (GET, QUERY, PUT, DELETE),
+                VIEWS.name: (QUERY,),
+            },
+            queues=_SEND_RUNS,
+        ),
+        "authorize": Rights(
+            tables={
+                CONTROL.name: (GET,),
+                JOBS.name: (PUT,),
+            },
+        ),
+        "live": Rights(
+            tables={
+                CONTROL.name: (GET,),
+                JOBS.name: (PUT,),
+                VIEWS.name: (GET, QUERY, PUT_ALL),
+            },
+            tells=True,
+        ),
+    }
+)
+if RIGHTS.keys() != {function.name for function in FUNCTIONS}:
+    raise LookupError("Every function of the topology has its rights here, and nobody else.")

@@ -1,0 +1,283 @@
+"""What the stateless stack promises, a promise at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from sweephand.settings import Settings
+from sweephand.topology import FUNCTIONS, MACHINES, UNDELIVERED, Changes, Every, Messages, Names
+from tests.infra.assembly import Assembly, Resource, listed, texts_of
+
+NAMES = Names()
+
+
+def _functions(assembly: Assembly) -> dict[str, Resource]:
+    return assembly.named("Lambda::Function", "FunctionName")
+
+
+def _arn(resource: Resource) -> dict[str, Any]:
+    return {"Fn::GetAtt": [resource.id, "Arn"]}
+
+
+def _undelivered(assembly: Assembly) -> dict[str, Any]:
+    return _arn(assembly.named("SQS::Queue", "QueueName")[NAMES.of(UNDELIVERED)])
+
+
+def _key(assembly: Assembly) -> dict[str, Any]:
+    return _arn(assembly.only("KMS::Key"))
+
+
+def test_the_functions_are_those_of_the_topology_and_no_other_runs_beside_them(assembly: Assembly) -> None:
+    found = {
+        name: (function.properties["Timeout"], function.properties["MemorySize"], function.properties["Handler"])
+        for name, function in _functions(assembly).items()
+    }
+    assert found == {
+        NAMES.function(one): (one.timeout.total_seconds(), one.memory_mb, "handler.handler") for one in FUNCTIONS
+    }
+
+
+def test_every_function_runs_on_arm_with_both_layers_and_tells_its_log_in_json(assembly: Assembly) -> None:
+    for function in assembly.of("Lambda::Function"):
+        assert function.properties["Architectures"] == ["arm64"], function
+        assert len(function.properties["Layers"]) == 2, function
+        assert function.properties["LoggingConfig"]["LogFormat"] == "JSON", function
+
+
+def test_every_function_is_encrypted_with_our_key(assembly: Assembly) -> None:
+    for function in assembly.of("Lambda::Function"):
+        assert function.properties["KmsKeyArn"] == _key(assembly), function
+
+
+def test_every_function_has_a_role_and_a_log_group_of_its_own(assembly: Assembly) -> None:
+    functions = assembly.of("Lambda::Function")
+    roles = {json.dumps(function.properties["Role"]) for function in functions}
+    groups = {json.dumps(function.properties["LoggingConfig"]["LogGroup"]) for function in functions}
+    assert len(roles) == len(groups) == len(functions) == len(FUNCTIONS)
+
+
+def test_no_concurrency_is_reserved_and_none_is_provisioned(assembly: Assembly) -> None:
+    assert not [one for one in assembly.of("Lambda::Function") if "ReservedConcurrentExecutions" in one.properties]
+    assert not [one for one in assembly.resources if "ProvisionedConcurrencyConfig" in one.properties]
+
+
+def test_every_function_reads_its_environment_without_complaint_and_execute_knows_nothing(assembly: Assembly) -> None:
+    for name, function in _functions(assembly).items():
+        variables = function.properties.get("Environment", {}).get("Variables", {})
+        if name == "sweephand-execute":
+            assert variables == {}
+        else:
+            plain = {key: value if isinstance(value, str) else "made later" for key, value in variables.items()}
+            settings = Settings.from_environ(plain)
+            assert (settings.name, settings.shards, settings.keep_runs_days) == ("sweephand", 8, 35), function
+
+
+def test_functions_know_what_they_need_to_reach(assembly: Assembly) -> None:
+    knows = {
+        name.removeprefix("sweephand-"): {
+            key.removeprefix("SWEEPHAND_").lower()
+            for key in function.properties.get("Environment", {}).get("Variables", {})
+        }
+        - {"name", "shards", "keep_runs_days", "lookahead_minutes"}
+        for name, function in _functions(assembly).items()
+    }
+    assert {name: more for name, more in knows.items() if more} == {
+        "attempt": {"machine"},
+        "authorize": {"issuer", "audience"},
+        "live": {"issuer", "audience", "live", "origin"},
+    }
+
+
+def test_every_log_group_is_encrypted_and_forgets(assembly: Assembly) -> None:
+    for group in assembly.of("Logs::LogGroup"):
+        assert group.properties["KmsKeyId"] == _key(assembly), group
+        assert group.properties["RetentionInDays"] == 30, group
+
+
+def test_the_key_lets_logs_use_it_for_every_log_group_by_its_name(assembly: Assembly) -> None:
+    pattern = re.compile(r"/.*sweephand.*")
+    assert not [g for g in assembly.of("Logs::LogGroup") if not pattern.fullmatch(g.properties["LogGroupName"])]
+
+
+def test_every_schedule_of_the_topology_fires_its_function_and_what_fails_is_put_aside(assembly: Assembly) -> None:
+    schedules = assembly.named("Scheduler::Schedule", "Name")
+    expected = {
+        NAMES.function(function): trigger
+        for function in FUNCTIONS
+        for trigger in function.triggers
+        if isinstance(trigger, Every)
+    }
+    assert schedules.keys() == expected.keys()
+    for name, trigger in expected.items():
+        found = schedules[name].properties
+        minutes = int(trigger.period.total_seconds()) // 60
+        assert found["ScheduleExpression"] in {f"rate({minutes} minutes)", f"rate({minutes} minute)"}
+        assert found["Target"]["Arn"] == _arn(_functions(assembly)[name])
+        assert found["Target"]["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}
+        assert found["Target"]["RetryPolicy"]["MaximumRetryAttempts"] <= 3
+        # The schedule only hands it over: what the function then fails at is put aside by Lambda.
+        dead = _functions(assembly)[name].properties["DeadLetterConfig"]
+        assert dead == {"TargetArn": _undelivered(assembly)}
+
+
+def _sources(assembly: Assembly) -> dict[tuple[str, str], dict[str, Any]]:
+    """By function and what feeds it."""
+    names = {function.id: name for name, function in _functions(assembly).items()}
+    sources = {}
+    for source in assembly.of("Lambda::EventSourceMapping"):
+        function = names[source.properties["FunctionName"]["Fn::GetAtt"][0]]
+        feed, _ = source.properties["EventSourceArn"]["Fn::GetAtt"]
+        sources[function, feed] = dict(source.properties)
+    return sources
+
+
+def test_every_lane_feeds_its_function_bounded_and_message_by_message(assembly: Assembly) -> None:
+    queues = assembly.named("SQS::Queue", "QueueName")
+    sources = _sources(assembly)
+    for function in FUNCTIONS:
+        for trigger in function.triggers:
+            if isinstance(trigger, Messages):
+                source = sources[NAMES.function(function), queues[NAMES.queue(trigger.queue)].id]
+                assert source["ScalingConfig"] == {"MaximumConcurrency": trigger.at_once}
+                assert source["BatchSize"] == trigger.batch
+                assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+def test_changes_reach_their_functions_and_what_cannot_be_dealt_with_is_put_aside(assembly: Assembly) -> None:
+    tables = assembly.named("DynamoDB::GlobalTable", "TableName")
+    sources = _sources(assembly)
+    for function in FUNCTIONS:
+        for trigger in function.triggers:
+            if isinstance(trigger, Changes):
+                source = sources[NAMES.function(function), tables[NAMES.table(trigger.table)].id]
+                (only,) = source["FilterCriteria"]["Filters"]
+                assert json.loads(only["Pattern"]) == trigger.pattern
+                assert source["BisectBatchOnFunctionError"] is True
+                assert source["MaximumRetryAttempts"] == trigger.attempts - 1
+                assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+                assert source["DestinationConfig"] == {"OnFailure": {"Destination": _undelivered(assembly)}}
+                assert source["StartingPosition"] == "TRIM_HORIZON"
+
+
+def test_nothing_feeds_a_function_that_the_topology_does_not_name(assembly: Assembly) -> None:
+    triggers = [t for function in FUNCTIONS for t in function.triggers if not isinstance(t, Every)]
+    assert len(assembly.of("Lambda::EventSourceMapping")) == len(triggers)
+
+
+def test_the_machines_are_those_of_the_topology_encrypted_and_logged(assembly: Assembly) -> None:
+    machines = assembly.named("StepFunctions::StateMachine", "StateMachineName")
+    assert machines.keys() == {NAMES.machine(machine) for machine in MACHINES}
+    for machine in MACHINES:
+        found = machines[NAMES.machine(machine)].properties
+        assert found["EncryptionConfiguration"]["KmsKeyId"] == _key(assembly)
+        assert found["LoggingConfiguration"]["Level"] == "ALL"
+        assert found["LoggingConfiguration"]["IncludeExecutionData"] is False
+        called = {name: _arn(_functions(assembly)[NAMES.of(name)]) for name in machine.calls}
+        assert found["DefinitionSubstitutions"] == called
+
+
+def test_every_call_of_the_api_is_authorized_except_two_public_answers(assembly: Assembly) -> None:
+    resources = {resource.id: resource.properties for resource in assembly.of("ApiGateway::Resource")}
+
+    def path(id_: str) -> str:
+        parent = resources[id_]["ParentId"]
+        above = path(parent["Ref"]) if parent.get("Ref") in resources else ""
+        return f"{above}/{resources[id_]['PathPart']}"
+
+    kinds = {
+        (method.properties["HttpMethod"], path(method.properties["ResourceId"]["Ref"])): method.properties[
+            "AuthorizationType"
+        ]
+        for method in assembly.of("ApiGateway::Method")
+    }
+    assert {call for call, kind in kinds.items() if kind == "NONE"} == {("GET", "/v1/health"), ("GET", "/v1/jwks.json")}
+    assert {kind for kind in kinds.values() if kind != "NONE"} == {"CUSTOM"}
+    assert ("ANY", "/{proxy+}") in kinds
+
+
+def test_no_answer_of_the_authorizer_is_kept_for_another_namespace(assembly: Assembly) -> None:
+    authorizer = assembly.only("ApiGateway::Authorizer").properties
+    assert authorizer["AuthorizerResultTtlInSeconds"] == 0
+    assert authorizer["IdentitySource"] == "method.request.header.Authorization"
+
+
+def test_the_api_is_limited_and_every_call_is_logged_with_its_error(assembly: Assembly) -> None:
+    stage = assembly.only("ApiGateway::Stage").properties
+    (settings,) = stage["MethodSettings"]
+    assert settings["ThrottlingRateLimit"] > 0
+    assert settings["ThrottlingBurstLimit"] > 0
+    assert {"status", "caller", "namespace", "error"} <= json.loads(stage["AccessLogSetting"]["Format"]).keys()
+
+
+def test_whatever_the_gateway_answers_by_itself_is_a_problem_document(assembly: Assembly) -> None:
+    found = {
+        answer.properties["ResponseType"]: answer.properties for answer in assembly.of("ApiGateway::GatewayResponse")
+    }
+    assert {"UNAUTHORIZED", "ACCESS_DENIED", "THROTTLED", "DEFAULT_4XX", "DEFAULT_5XX"} <= found.keys()
+    for kind, answer in found.items():
+        problem = json.loads(answer["ResponseTemplates"]["application/json"])
+        header = answer["ResponseParameters"]["gatewayresponse.header.Content-Type"]
+        assert header == "'application/problem+json'", kind
+        assert problem["type"] == "about:blank", kind
+        assert str(problem.get("status", "")) == answer.get("StatusCode", ""), kind
+
+
+def test_live_connections_are_limited_and_logged(assembly: Assembly) -> None:
+    stage = assembly.only("ApiGatewayV2::Stage").properties
+    assert stage["StageName"] == "live"
+    assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] > 0
+    assert stage["AccessLogSettings"]["DestinationArn"]
+    routes = {route.properties["RouteKey"] for route in assembly.of("ApiGatewayV2::Route")}
+    assert routes == {"$connect", "$disconnect", "$default"}
+
+
+def test_one_origin_serves_console_api_and_live_and_caches_only_the_console(assembly: Assembly) -> None:
+    front = assembly.only("CloudFront::Distribution").properties["DistributionConfig"]
+    uncached = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"  # AWS's own policy CachingDisabled
+    behaviours = {one["PathPattern"]: one for one in front["CacheBehaviors"]}
+    assert behaviours.keys() == {"/api/*", "/live"}
+    for one in behaviours.values():
+        assert one["CachePolicyId"] == uncached
+        assert one["ViewerProtocolPolicy"] == "https-only"
+        assert one["ResponseHeadersPolicyId"]
+    assert front["DefaultCacheBehavior"]["CachePolicyId"] != uncached
+    assert front["DefaultCacheBehavior"]["ViewerProtocolPolicy"] == "redirect-to-https"
+    assert front["Logging"]
+    stages = {assembly.only("ApiGateway::Stage").properties["StageName"], "live"}
+    assert {pattern.split("/")[1] for pattern in behaviours} == stages
+
+
+def test_the_console_bucket_is_read_by_the_distribution_and_by_nobody_else(assembly: Assembly) -> None:
+    reading = [
+        statement
+        for policy in assembly.of("S3::BucketPolicy")
+        for statement in policy.properties["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Allow" and "s3:GetObject" in listed(statement["Action"])
+    ]
+    (only,) = reading
+    assert only["Principal"] == {"Service": "cloudfront.amazonaws.com"}
+    (source,) = only["Condition"]["StringEquals"].values()
+    assert assembly.only("CloudFront::Distribution").id in set(texts_of(source))
+
+
+def test_there_are_containers_to_start_and_none_that_runs(assembly: Assembly) -> None:
+    definition = assembly.only("ECS::TaskDefinition").properties
+    (agent,) = definition["ContainerDefinitions"]
+    assert definition["RuntimePlatform"]["CpuArchitecture"] == "ARM64"
+    assert agent["ReadonlyRootFilesystem"] is True
+    assert agent["LogConfiguration"]["LogDriver"] == "awslogs"
+    assert not [one for one in assembly.resources if one.kind == "AWS::ECS::Service"]
+
+
+def test_containers_reach_out_and_nobody_reaches_them(assembly: Assembly) -> None:
+    group = assembly.only("EC2::SecurityGroup").properties
+    assert "SecurityGroupIngress" not in group
+    assert [(rule["FromPort"], rule["ToPort"]) for rule in group["SecurityGroupEgress"]] == [(443, 443)]
+
+
+def test_the_bus_is_encrypted_and_what_it_cannot_deliver_is_put_aside(assembly: Assembly) -> None:
+    bus = assembly.only("Events::EventBus").properties
+    assert bus["KmsKeyIdentifier"] == _key(assembly)
+    assert bus["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}

@@ -1,0 +1,76 @@
+"""Options: read once, typed, and refused with their name where they cannot be."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from infra.options import Options, WrongOption, option_of
+from tests.infra.assembly import ROOT
+
+DEFAULTS = {option_of(field.name): field.default for field in fields(Options)}
+IN_CONTEXT = {
+    key: value
+    for key, value in json.loads((ROOT / "cdk.json").read_text())["context"].items()
+    if not re.search("[:@]", key)
+}
+
+
+def test_the_defaults_of_the_code_are_those_of_the_context_file() -> None:
+    assert {key: tuple(value) if isinstance(value, list) else value for key, value in IN_CONTEXT.items()} == DEFAULTS
+
+
+def test_every_option_is_documented_with_its_default() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \|", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
+    assert dict(rows) == {key: json.dumps(value) for key, value in IN_CONTEXT.items()}
+
+
+def test_on_the_command_line_everything_is_a_text() -> None:
+    options = Options.from_context(
+        {"shards": "16", "waf": "true", "vpcId": "vpc-0a", "subnetIds": "subnet-0a, subnet-0b", "@aws-cdk/x": "y"}
+    )
+    assert (options.shards, options.waf, options.subnet_ids) == (16, True, ("subnet-0a", "subnet-0b"))
+
+
+@pytest.mark.parametrize(
+    ("context", "option"),
+    [
+        ({"shardz": 8}, "shardz"),
+        ({"shards": "many"}, "shards"),
+        ({"shards": 0}, "shards"),
+        ({"shards": True}, "shards"),
+        ({"shards": "٣"}, "shards"),
+        ({"waf": "yes"}, "waf"),
+        ({"waf": 1}, "waf"),
+        ({"name": ""}, "name"),
+        ({"name": "Sweep_Hand"}, "name"),
+        ({"name": "a" * 25}, "name"),
+        ({"keepRunsDays": 1}, "keepRunsDays"),
+        ({"logRetentionDays": 31}, "logRetentionDays"),
+        ({"lookaheadMinutes": 15}, "lookaheadMinutes"),
+        ({"lookaheadMinutes": 11}, "lookaheadMinutes"),
+        ({"peakRunsPerSecond": 100_000}, "peakRunsPerSecond"),
+        ({"executeConcurrency": -1}, "executeConcurrency"),
+        ({"monthlyBudgetUsd": 2.5}, "monthlyBudgetUsd"),
+        ({"alarmEmail": "oncall"}, "alarmEmail"),
+        ({"domainName": "jobs.example.org"}, "certificateArn"),
+        ({"domainName": "https://x", "certificateArn": "y"}, "domainName"),
+        ({"certificateArn": "arn:aws:acm:us-east-1:111111111111:certificate/0c"}, "domainName"),
+        ({"certificateArn": "arn:aws:acm:eu-west-1:111111111111:certificate/0c"}, "certificateArn"),
+        ({"vpcId": "vpc-0a"}, "subnetIds"),
+        ({"subnetIds": ["subnet-0a"]}, "vpcId"),
+        ({"vpcId": "mine", "subnetIds": ["subnet-0a"]}, "vpcId"),
+        ({"vpcId": "vpc-0a", "subnetIds": ["a"]}, "subnetIds"),
+        ({"subnetIds": [1]}, "subnetIds"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=True),
+)
+def test_a_value_that_cannot_be_is_refused_by_the_name_of_its_option(context: dict[str, Any], option: str) -> None:
+    with pytest.raises(WrongOption) as refused:
+        Options.from_context(context)
+    assert refused.value.option == option
+    assert option in str(refused.value)
