@@ -2,11 +2,14 @@
 
 Writes: the larger of the item before and after, by the started KB; a write whose condition fails pays for what is
 there; twice in a transaction; nothing for what TTL deletes. Reads: by the started 4 KB, half if not strongly
-consistent. SQS: a request per started 64 KB.
+consistent. SQS: a request per started 64 KB. Firehose: each record by the started 5 KB.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +19,12 @@ from typing import Any, Final
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
-from bench import prices
+from sweephand.topology import FUNCTIONS, MACHINES, Names
 
 _WRITE_BYTES: Final = 1_024
 _READ_BYTES: Final = 4_096
 _REQUEST_BYTES: Final = 65_536
+_RECORD_BYTES: Final = 5_120
 
 Item = Mapping[str, Any]
 Target = tuple[str, Mapping[str, Any]]
@@ -37,6 +41,8 @@ class Meter:
     reads: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     requests: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
+    archived: list[int] = field(default_factory=list)
+    """The sizes of what Firehose took, in bytes."""
     _before: list[Item | None] = field(default_factory=list)
 
     @property
@@ -49,17 +55,13 @@ class Meter:
         return sum(self.reads.values())
 
     @property
-    def dollars(self) -> float:
-        """DynamoDB and SQS together, without storage."""
-        return (
-            self.write_units * prices.DYNAMODB_WRITE_UNIT
-            + self.read_units * prices.DYNAMODB_READ_UNIT
-            + self.requests.total() * prices.SQS_FAIR_REQUEST
-        )
+    def ingested_bytes(self) -> int:
+        """What Firehose charges for."""
+        return sum(ceil(size / _RECORD_BYTES) * _RECORD_BYTES for size in self.archived)
 
     def clear(self) -> None:
         """Begin to count again."""
-        for counter in (self.writes, self.index_writes, self.reads, self.requests, self.calls):
+        for counter in (self.writes, self.index_writes, self.reads, self.requests, self.calls, self.archived):
             counter.clear()
 
     def before(self, service: str, operation: str, params: Mapping[str, Any]) -> None:
@@ -70,6 +72,8 @@ class Meter:
     def after(self, service: str, operation: str, params: Mapping[str, Any], answer: Mapping[str, Any] | None) -> None:
         if service == "sqs":
             self.requests[operation] += _requests(params, answer or {})
+        elif service == "firehose":
+            self.archived += [len(record["Data"]) for record in params["Records"]]
         elif targets := list(_written(operation, params)):
             times = 2 if operation == "TransactWriteItems" else 1
             for target, was in zip(targets, self._before, strict=True):
@@ -181,3 +185,54 @@ def _requests(params: Mapping[str, Any], answer: Mapping[str, Any]) -> int:
     sent = sum(len(entry.get("MessageBody", "").encode()) for entry in params.get("Entries", []))
     received = sum(len(message["Body"].encode()) for message in answer.get("Messages", []))
     return max(1, ceil(max(sent, received) / _REQUEST_BYTES))
+
+
+def watchers() -> tuple[int, int]:
+    """How many metrics the alarms and the dashboard of `infra/` have, with the default options.
+
+    What they watch is only named here, so that no code has to be packed for it.
+    """
+    from infra.node import environment
+
+    os.environ.update(environment())  # before anything of the CDK is imported: it starts node at once
+    from aws_cdk import App, Stack
+    from aws_cdk import aws_cloudwatch as cloudwatch
+    from aws_cdk import aws_lambda as lambda_
+    from aws_cdk import aws_stepfunctions as sfn
+
+    from infra.alarms import Alarms
+    from infra.dashboard import Dashboard
+    from infra.data import DataStack
+    from infra.options import Options
+    from infra.rest import RestApi
+
+    with tempfile.TemporaryDirectory() as folder:
+        app, options, names = App(outdir=folder), Options(), Names()
+        data, stack = DataStack(app, "Data", options=options), Stack(app, "App")
+        functions: Any = {
+            one.name: lambda_.Function.from_function_name(stack, f"{one.name}Function", names.function(one))
+            for one in FUNCTIONS
+        }
+        machines: Any = {
+            one.name: sfn.StateMachine.from_state_machine_name(stack, f"{one.name}Machine", names.machine(one))
+            for one in MACHINES
+        }
+        api = RestApi(stack, "Rest", names=names, key=data.key, options=options)
+        watched: Any = {"names": names, "data": data, "functions": functions, "api": api}
+        Alarms(stack, "Alarms", machines=machines, options=options, **watched)
+        Dashboard(stack, "Dashboard", **watched)
+        found = stack.node.find_all()
+        alarms = sum(_metrics_of(one) for one in found if isinstance(one, cloudwatch.CfnAlarm))
+        (dashboard,) = (one for one in found if isinstance(one, cloudwatch.CfnDashboard))
+        widgets = json.loads(_text(stack.resolve(dashboard.dashboard_body)))["widgets"]
+    return alarms, sum(len(widget["properties"]["metrics"]) for widget in widgets)
+
+
+def _metrics_of(alarm: Any) -> int:
+    """An alarm on an expression is charged for each metric in it."""
+    return sum(one.metric_stat is not None for one in alarm.metrics) if alarm.metrics else 1
+
+
+def _text(body: Any) -> str:
+    """A resolved text, with anything in place of what only AWS knows."""
+    return body if isinstance(body, str) else "".join(p if isinstance(p, str) else "-" for p in body["Fn::Join"][1])

@@ -1,52 +1,49 @@
-"""What a run costs: the real engine on moto, on a virtual clock, every call metered by AWS's own rules.
+"""What runs use: the real engine on moto, on a virtual clock, every call metered by AWS's own rules.
 
-Each world is driven as AWS would drive it: a tick and a sweep each minute, batches of ten messages to `attempt`, the
-stream of changed runs to `project` in windows of 60 s, an audit an hour. What a run adds is told apart from what the
-sweeps cost anyway: shards and minutes in which nothing is due are passed over, and sweeps over nothing are measured by
-themselves, all eight shards of them, and charged for every minute of a month.
+Each world is driven as AWS would drive it: a tick and a sweep each minute, batches of messages to `attempt`, the
+stream of changed runs to `project` and `live` in their windows, a round of the audit each quarter of an hour. What a
+run adds is told apart from what the sweeps cost anyway: shards and minutes in which nothing is due are passed over,
+and an idle time is measured by itself, all shards of it, and charged for every minute of a month.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
-from bench import prices
 from bench.meter import size_of
-from bench.rig import A_MINUTE, AN_HOUR, EVE, FIXED, NAMESPACE, PLANNING, TICK_AT, Bill, For, Rig, Target
+from bench.rig import A_MINUTE, AN_HOUR, EVE, FIXED, NAMESPACE, PLANNING, TICK_AT, Bill, For, Rig, Target, Work
 from sweephand import aws
 from sweephand.aws.items import run_item
 from sweephand.domain.ids import JobKey, RunKey, run_id_of_fire
 from sweephand.domain.run import Run
-from sweephand.engine.audit import RECENT, audit_job
+from sweephand.engine.audit import RECENT
 from sweephand.engine.put import put
+from sweephand.engine.rounds import ROUND_EVERY, WHOLE_EVERY, go_on
+from sweephand.local.cloud.account import ACCOUNT, REGION
 from sweephand.ports import World
 from sweephand.testing.virtual import VirtualClock
-from sweephand.topology import LANES, RUNS, VIEWS
-from tests.moto_world import NAMES, REGION, moto_world
+from sweephand.topology import RUNS, VIEWS
+from tests.moto_world import NAMES, moto_world
 
-MONTH_MINUTES: Final = 43_200  # 30 days
-
-# What a bill needs and no meter can see.
-LAMBDA_GB: Final = 0.25
-ATTEMPT_S: Final = 0.100
-EARLY_S: Final = 0.010
-PROJECT_S: Final = 0.100
-SWEEP_S: Final = 0.500
-LOG_BYTES: Final = 500
-ITEM_OVERHEAD: Final = 100  # bytes that DynamoDB adds to what it stores
-POLLERS: Final = 5  # of an idle event source mapping, each asking every 20 s
-LONG_POLLS_A_MINUTE: Final = 3
+ITEM_OVERHEAD: Final = 100
+"""Bytes that DynamoDB adds to each item that it stores."""
+SLOW: Final = "a task of more than ten seconds"
+NOON: Final = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 BARS: Final = {"hourly": 6.0, "per minute": 4.0}
 """Write units of a run, with everything that grows with runs."""
 PUBLISHED: Final = {"a slot": 2, "a retry": 2, "a long timer": 3}
+"""Write units that a run may cost more."""
+
+PURPOSES: Final = (For.PUT, For.CLAIM, For.COMPLETE, For.CURSOR, For.HINT, For.VIEWS, For.PAGE)
+"""What every run writes for, or has its share in."""
+READERS: Final = ("sweep", "attempt", "project", "live", "audit")
+OPERATIONS: Final = ("SendMessageBatch", "ReceiveMessage", "ChangeMessageVisibility", "DeleteMessageBatch")
 
 
 @dataclass(frozen=True)
@@ -59,9 +56,18 @@ class Figures:
     units: Mapping[For, int]
     reads: Mapping[str, float]
     requests: Mapping[tuple[bool, str], int]
+    work: Mapping[str, Work]
+    """By function; of `sweep` and `audit` only what they do because there are runs."""
     deliveries: int
-    attempts: int
-    batches: int
+    executions: int
+    machines: int
+    """Executions that a machine waited for."""
+    opened: int
+    """Pairs of a function and a table that it uses."""
+    archived_bytes: float
+    """A run's line in the archive."""
+    ingested_bytes: float
+    """What Firehose charges for it."""
     stored_bytes: float
     """What a run leaves behind for as long as runs are kept: itself, and its rows of the view."""
 
@@ -74,35 +80,36 @@ class Figures:
 
     @property
     def read_units(self) -> float:
-        return sum(map(self.reads_of, ("sweep", "attempt", "project", "audit")))
+        return sum(map(self.reads_of, READERS))
 
-    def reads_of(self, actor: str) -> float:
-        return self.reads.get(actor, 0) / (self.planned if actor == "sweep" else self.runs)
+    def reads_of(self, function: str) -> float:
+        return self.reads.get(function, 0) / self.sharers(function)
 
     @property
     def sqs(self) -> float:
-        return sum(map(self.requests_of, {operation for _, operation in self.requests}))
+        return sum(map(self.requests_of, OPERATIONS))
 
     def requests_of(self, operation: str) -> float:
         sends = operation == "SendMessageBatch"
         return self.requests.get((False, operation), 0) / (self.planned if sends else self.runs)
 
-    def dollars(self) -> dict[str, float]:
-        """Dollars for a million runs, by line of the bill."""
-        kept_months = aws.KEEP_RUNS / timedelta(days=30)
-        seconds = self.attempts * ATTEMPT_S + (self.deliveries - self.attempts) * EARLY_S + self.batches * PROJECT_S
-        one_run = {
-            "DynamoDB writes": self.writes * prices.DYNAMODB_WRITE_UNIT,
-            "DynamoDB reads": self.read_units * prices.DYNAMODB_READ_UNIT,
-            "SQS (fair)": self.sqs * prices.SQS_FAIR_REQUEST,
-            "Lambda": (
-                (self.deliveries + self.batches) * prices.LAMBDA_REQUEST + seconds * LAMBDA_GB * prices.LAMBDA_GB_SECOND
-            )
-            / self.runs,
-            "logs": LOG_BYTES / 1e9 * prices.CLOUDWATCH_LOGS_GB,
-            "storage": self.stored_bytes / 1e9 * kept_months * prices.DYNAMODB_GB_MONTH,
-        }
-        return {line: dollars * prices.MILLION for line, dollars in one_run.items()}
+    def sharers(self, function: str) -> int:
+        """The runs that share what a function does."""
+        return self.planned if function == "sweep" else self.runs
+
+
+@dataclass(frozen=True)
+class Idle:
+    """What a month without jobs uses, from half an hour of it."""
+
+    write_units: int
+    read_units: float
+    sweep_requests: int
+    peeks: int
+    """At dead letters."""
+    work: Mapping[str, Work]
+    opened: int
+    """Pairs of a function and a table that it uses."""
 
 
 def measure(
@@ -122,7 +129,8 @@ def measure(
         rig = Rig(stores, clock, bill, target or Target(), tick_at)
         for n in range(jobs):
             document = {"name": f"report-{n:03d}", "schedule": {"cron": cron}, "run": {"command": ["true"]}}
-            put(rig.world, NAMESPACE, document | definition, actor="bench", expected=None)
+            document |= definition
+            put(rig.world, NAMESPACE, document, actor="bench", expected=None)
         rig.pass_time(start + warm_up)
         rig.start_counting()
         rig.pass_time(start + warm_up + measured)
@@ -145,11 +153,21 @@ def _figures(rig: Rig, since: datetime) -> Figures:
         units=dict(bill.units),
         reads=dict(bill.read_by),
         requests=dict(bill.asked),
+        work={**rig.work, **{name: _beyond_idle(bill, name) for name in ("sweep", "audit")}},
         deliveries=rig.deliveries,
-        attempts=rig.attempts,
-        batches=rig.batches,
+        executions=rig.executions,
+        machines=rig.machines,
+        opened=len(bill.opened),
+        archived_bytes=sum(bill.archived) / len(bill.archived),
+        ingested_bytes=bill.ingested_bytes / len(bill.archived),
         stored_bytes=sum(sizes) / len(sizes) + sum(pages) / max(1, ended),
     )
+
+
+def _beyond_idle(bill: Bill, function: str) -> Work:
+    """What a function does that would be called anyway."""
+    calls = bill.made[function] - bill.fixed[function]
+    return Work(calls=calls, waits=calls)
 
 
 def _items(table: str) -> Iterator[Any]:
@@ -158,38 +176,56 @@ def _items(table: str) -> Iterator[Any]:
 
 
 def _backend() -> Any:
-    return dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION]
+    return dynamodb_backends[ACCOUNT][REGION]
 
 
-def idle_month() -> tuple[int, float, int]:
-    """Write units, read units and SQS requests of a month of sweeps over nothing, from two buckets' time of them."""
-    start = datetime(2026, 3, 2, 12, tzinfo=UTC)
-    minutes = 20
-    clock, bill = VirtualClock(start), Bill()
+def idle(month: timedelta) -> Idle:
+    """So long without jobs: sweeps over nothing, rounds of the audit over nothing, looks at no dead letters."""
+    measured = 2 * ROUND_EVERY  # the buckets of the due index are shorter, and so is every period
+    clock, bill = VirtualClock(NOON), Bill()
     with moto_world(clock, meter=bill) as stores:
         rig = Rig(stores, clock, bill, Target())
-        rig.pass_time(start + A_MINUTE, idle_too=True)
+        rig.pass_time(NOON + 3 * A_MINUTE, idle_too=True)
         rig.start_counting()
-        rig.pass_time(start + A_MINUTE * (1 + minutes), idle_too=True)
-        times = MONTH_MINUTES // minutes
-        return bill.write_units * times, bill.read_units * times, bill.asked.total() * times
+        rig.pass_time(NOON + 3 * A_MINUTE + measured, idle_too=True)
+        times = month // measured
+        work = {
+            name: Work(one.invocations * times, one.calls * times, one.waits * times) for name, one in rig.work.items()
+        }
+        sweeping = sum(count for (is_sweep, _), count in bill.asked.items() if is_sweep)
+        return Idle(
+            bill.write_units * times,
+            bill.read_units * times,
+            sweeping * times,
+            (bill.asked.total() - sweeping) * times,
+            work,
+            len(bill.opened),
+        )
 
 
-def audit_reads(per_hour: int) -> float:
-    """Read units of an hourly audit per run, where a job has all the history that an audit looks at."""
-    start = datetime(2026, 3, 2, 12, tzinfo=UTC)
-    clock, bill = VirtualClock(start), Bill()
+def audited(figures: Figures, per_hour: int) -> Figures:
+    """The same, with the audit as it is where a job has all the history that it looks at."""
+    clock, bill = VirtualClock(NOON), Bill()
     with moto_world(clock, meter=bill) as stores:
         rig = Rig(stores, clock, bill, Target())
         document = {"name": "report-000", "schedule": {"cron": "@hourly"}, "run": {"command": ["true"]}}
         head = put(rig.world, NAMESPACE, document, actor="bench", expected=None)
-        for n in range(per_hour * (RECENT // AN_HOUR)):  # past botocore, which would take ten times as long
-            run = _ended(rig.world, head.key, start - n * AN_HOUR / per_hour)
+        rounds = WHOLE_EVERY // ROUND_EVERY
+        for n in range(per_hour * ((RECENT + WHOLE_EVERY) // AN_HOUR)):  # past botocore, which would take ten times
+            run = _ended(rig.world, head.key, NOON + WHOLE_EVERY - (n + 1) * AN_HOUR / per_hour)
             _backend().put_item(NAMES.table(RUNS), run_item(run, keep=aws.KEEP_RUNS))
         bill.clear()
-        with bill.at_work("audit"):
-            audit_job(rig.world, head)
-        return bill.read_by["audit"] / per_hour
+        for n in range(rounds):
+            clock.move(NOON + n * ROUND_EVERY)
+            with bill.at_work("audit"):
+                go_on(rig.world, until=clock.now() + AN_HOUR)
+        share = figures.runs / per_hour
+        calls = round((bill.made["audit"] - bill.fixed["audit"]) * share)
+        return replace(
+            figures,
+            reads={**figures.reads, "audit": bill.read_by["audit"] * share},
+            work={**figures.work, "audit": Work(calls=calls, waits=calls)},
+        )
 
 
 def _ended(world: World, job: JobKey, at: datetime) -> Run:
@@ -201,8 +237,8 @@ def _ended(world: World, job: JobKey, at: datetime) -> Run:
 
 
 def hourly(jobs: int, hours: int = 24, *, cron: str = "0 * * * *", **options: Any) -> Figures:
-    """Hourly jobs, from midnight on, so that each job's day is judged once."""
-    return measure(cron, jobs=jobs, start=EVE, warm_up=AN_HOUR, measured=hours * AN_HOUR, **options)
+    """Hourly jobs, from midnight on, so that each job's day is judged once; each has run before."""
+    return measure(cron, jobs=jobs, start=EVE - AN_HOUR, warm_up=2 * AN_HOUR, measured=hours * AN_HOUR, **options)
 
 
 def per_minute(jobs: int, minutes: int, *, full_history: bool = False) -> Figures:
@@ -213,13 +249,11 @@ def per_minute(jobs: int, minutes: int, *, full_history: bool = False) -> Figure
     warm_up = 15 * A_MINUTE  # longer than the look-ahead: what the put itself planned is over
     start = EVE + AN_HOUR - warm_up
     figures = measure("* * * * *", jobs=jobs, start=start, warm_up=warm_up, measured=minutes * A_MINUTE)
-    if not full_history:
-        return figures
-    return replace(figures, reads={**figures.reads, "audit": audit_reads(60) * figures.runs})
+    return audited(figures, 60) if full_history else figures
 
 
-def surcharges(hours: int = 2) -> dict[str, tuple[float, float]]:
-    """What a run costs more than a plain one, in write units: in the truths, and in views."""
+def dearer(hours: int = 2) -> tuple[Figures, dict[str, Figures]]:
+    """A plain job alone, and jobs alone that use more, by what they use."""
     blackouts = [
         {
             "from": (EVE + n * AN_HOUR).isoformat(),
@@ -229,98 +263,16 @@ def surcharges(hours: int = 2) -> dict[str, tuple[float, float]]:
         for n in range(1, hours + 2)
     ]
     hiccup = Target(failing=1)
-    plain = hourly(1, hours)
-    special = {
+    return hourly(1, hours), {
         "a slot": hourly(1, hours, concurrency={"runs": 1}),
         "a retry": hourly(1, hours, target=hiccup, retry={"attempts": 2, "delays": ["10s"]}),
         "a retry after 20 minutes": hourly(1, hours, target=hiccup, retry={"attempts": 2, "delays": ["20m"]}),
         "a long timer": hourly(1, hours, schedule={"cron": "0 * * * *", "blackouts": blackouts}),
-    }
-    truths = set(For) - FIXED - {For.VIEWS}
-    return {
-        name: (
-            one.per_run(truths) - plain.per_run(truths),
-            one.per_run({For.VIEWS}) - plain.per_run({For.VIEWS}),
-        )
-        for name, one in special.items()
+        SLOW: hourly(1, hours, target=Target(is_slow=True)),
     }
 
 
-# The report.
-
-
-def _line(title: str, values: Iterable[float], places: int = 2) -> None:
-    print(f"{title:26}" + "".join(f"{value:>18.{places}f}" for value in values))
-
-
-def _print_table(columns: Mapping[str, Figures]) -> None:
-    figures = list(columns.values())
-    print(f"{'':26}" + "".join(f"{title:>18}" for title in columns))
-    print("write units per run")
-    purposes = [one for one in For if one not in FIXED and any(one in column.units for column in figures)]
-    for one in purposes:
-        _line(f"  {one}", (column.per_run([one]) for column in figures), 3)
-    _line("  total", (column.writes for column in figures))
-    bars = [BARS[title.split(",")[0]] for title in columns]
-    verdicts = ["OK" if column.writes <= bar else "OVER" for column, bar in zip(figures, bars, strict=True)]
-    print(f"{'  the bar':26}" + "".join(f"{f'{bar:g}: {said}':>18}" for bar, said in zip(bars, verdicts, strict=True)))
-    print("read units per run")
-    for actor in ("sweep", "attempt", "project", "audit"):
-        _line(f"  {actor}", (column.reads_of(actor) for column in figures))
-    _line("  total", (column.read_units for column in figures))
-    print("SQS requests per run")
-    for operation in sorted({one for column in figures for sweeping, one in column.requests if not sweeping}):
-        _line(f"  {operation}", (column.requests_of(operation) for column in figures))
-    _line("  total", (column.sqs for column in figures))
-    print("dollars per million runs")
-    dollars = [column.dollars() for column in figures]
-    for name in dollars[0]:
-        _line(f"  {name}", (one[name] for one in dollars))
-    _line("  total", (sum(one.values()) for one in dollars))
-    print(f"{'measured runs':26}" + "".join(f"{column.runs:>18}" for column in figures))
-
-
-def _print_surcharges() -> None:
-    print("\nwrite units that a run pays more  measured   published   and in views, where nothing shares its batch")
-    for name, (units, in_views) in surcharges().items():
-        bar = PUBLISHED.get(name)
-        said = "" if bar is None else f"{bar:+d} {'OK' if units <= bar else 'OVER'}"
-        print(f"  {name:32}{units:>+8.2f}{said:>12}{in_views:>+8.2f}")
-
-
-def _print_idle() -> None:
-    writes, reads, requests = idle_month()
-    polls = len(LANES) * POLLERS * LONG_POLLS_A_MINUTE * MONTH_MINUTES
-    lines = {
-        f"leases and watermarks, {writes:,} write units": writes * prices.DYNAMODB_WRITE_UNIT,
-        f"leases and due buckets, {reads:,.0f} read units": reads * prices.DYNAMODB_READ_UNIT,
-        f"messages of sweeps, {requests:,} requests": requests * prices.SQS_FAIR_REQUEST,
-        f"Lambda's pollers of {len(LANES)} queues, {polls:,} requests": polls * prices.SQS_REQUEST,
-        f"Lambda, a sweep of {SWEEP_S * 1000:.0f} ms a minute": MONTH_MINUTES
-        * (prices.LAMBDA_REQUEST + SWEEP_S * LAMBDA_GB * prices.LAMBDA_GB_SECOND),
-    }
-    print("\nan idle month, dollars")
-    for name, dollars in lines.items():
-        print(f"  {name:56}{dollars:>8.2f}")
-    print(f"  {'total':56}{sum(lines.values()):>8.2f}")
-
-
-def main() -> None:
-    """Print what a run costs, what makes it dearer, and what a month without runs costs."""
-    begun = time.perf_counter()
-    _print_table(
-        {
-            "hourly": hourly(10),
-            "per minute": per_minute(6, 42, full_history=True),
-            "hourly, spread": hourly(3, cron="H * * * *"),
-            "hourly, alone": hourly(1),
-            "per minute, alone": per_minute(1, 42, full_history=True),
-        }
-    )
-    _print_surcharges()
-    _print_idle()
-    print(f"\nmeasured in {time.perf_counter() - begun:.0f} s")
-
-
-if __name__ == "__main__":
-    main()
+def surcharge(figures: Figures, plain: Figures) -> tuple[float, float]:
+    """Write units that a run costs more than a plain one: in the truths, and in views."""
+    truths, views = set(For) - FIXED - {For.VIEWS}, {For.VIEWS}
+    return figures.per_run(truths) - plain.per_run(truths), figures.per_run(views) - plain.per_run(views)
