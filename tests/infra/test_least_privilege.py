@@ -7,11 +7,10 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from threading import Lock
 from types import ModuleType
 from typing import Any, Final
-
-import pytest
 
 from sweephand.domain.access import Role
 from sweephand.domain.ids import DEFAULT, JobKey, JobName
@@ -129,13 +128,12 @@ def _stories(module: ModuleType) -> Iterator[Callable[[VirtualCloud], None]]:
             yield test
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Rights:
+def recorded(tmp: Path) -> Rights:
     """What the functions called in all stories together."""
     recorder = Recorder()
     told = [story for module in STORIES for story in _stories(module)] + OWN_STORIES
-    for number, story in enumerate(told):
-        with VirtualCloud(tmp_path_factory.mktemp(f"story{number}"), around=recorder.around) as place:
+    for story in told:
+        with VirtualCloud(tmp, around=recorder.around) as place:
             story(place)
     return recorder.calls
 
@@ -311,17 +309,12 @@ UNUSED: Final[dict[tuple[str, str, str], str]] = {
 """Rights that no story needs, and why a function has them."""
 
 
-def test_every_call_of_a_handler_is_granted_to_its_role(assembly: Assembly, recorded: Rights) -> None:
-    rights = granted(assembly)
-    assert recorded.keys() <= rights.keys() == {function.name for function in FUNCTIONS}
-    denied = {name: sorted(calls - rights[name]) for name, calls in recorded.items() if calls - rights[name]}
+def test_a_role_grants_what_its_handler_calls_and_nothing_else(assembly: Assembly, tmp_path: Path) -> None:
+    rights, calls = granted(assembly), recorded(tmp_path)
+    assert calls.keys() <= rights.keys() == {function.name for function in FUNCTIONS}
+    denied = {name: sorted(own - rights[name]) for name, own in calls.items() if own - rights[name]}
     assert not denied
-
-
-def test_every_right_of_a_role_is_used_by_its_handler(assembly: Assembly, recorded: Rights) -> None:
-    idle = {
-        (name, *right) for name, rights in granted(assembly).items() for right in rights - recorded.get(name, set())
-    }
+    idle = {(name, *right) for name, own in rights.items() for right in own - calls.get(name, set())}
     assert idle == UNUSED.keys()
 
 
