@@ -14,7 +14,7 @@ from pathlib import Path
 from sweephand.settings import Settings
 from sweephand.topology import FUNCTIONS
 
-ROUNDS = 9
+ROUNDS = 15
 ROOT = Path(__file__).parents[1]
 STORES = ("dynamodb", "sqs")
 CLIENTS = {
