@@ -130,7 +130,7 @@ $(NODE_TOOLS): | $(DEPENDENCIES)
 	$(PY) -m infra.node npm ci --prefix infra --ignore-scripts
 	@touch $@
 
-# With what is known of our own package, by which it finds its version and its operators.
+# With the metadata of our own package, so that the layer tells which release it belongs to.
 $(VENDOR): | $(DEPENDENCIES)
 	rm -rf build/vendor build/vendor-* build/own
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: --require-hashes \

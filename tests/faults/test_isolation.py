@@ -39,3 +39,20 @@ def test_with_every_fifth_call_broken_the_last_shard_is_swept_too(tmp_path: Path
         place.faults = lambda _call: None
         place.pass_time(20 * MINUTE)
         assert {row.status for row in place.ledger(name)} == {FireStatus.FIRED}
+
+
+def test_a_job_that_cannot_be_planned_and_is_alone_in_its_shard_keeps_no_other_shard_from_its_turn(
+    tmp_path: Path,
+) -> None:
+    names = {spread(f"default/job-{n}", 8): f"job-{n}" for n in range(100)}
+    first, last = names[0], names[7]
+    with opened(tmp_path, shards=8) as place:
+        for name in (first, last):
+            place.put(name, "*/5 * * * *")
+        place.step()
+        malformed = f"default/{first}"
+        place.faults = lambda call: (
+            refused(call.operation, "ValidationException") if _partition(call) == malformed else None
+        )
+        place.pass_time(40 * MINUTE)
+        assert {row.status for row in place.ledger(last)} == {FireStatus.FIRED}

@@ -23,7 +23,8 @@ from tests.faults.place import MINUTE, Effect, Entry, Place, Trap, opened
 from tests.moto_world import Fault, Partial, broken, refused, timed_out, unreachable
 
 SEEDS, SOAK_SEEDS = range(2), range(2, 40)
-STORM, CALM = 30 * MINUTE, 40 * MINUTE
+STORM, CALM = 30 * MINUTE, 48 * MINUTE
+"""The audit finds within 20 minutes what a worker took and died of; then a queue of one drains, and is seen on time."""
 
 THROTTLED = {
     "dynamodb": "ProvisionedThroughputExceededException",
@@ -119,7 +120,7 @@ def _assert_survived(tmp: Path, seed: int) -> None:
     storm = Storm(seed)
     with opened(tmp, seed=seed) as place:
         place.silent = {"live"}
-        place.target.does = {"retrying": _fails_twice, "alone": _takes(MINUTE), "queued": _takes(2 * MINUTE)}
+        place.target.does = {"retrying": _fails_twice, "alone": _takes(MINUTE), "queued": _takes(MINUTE)}
         for name, document in JOBS.items():
             place.put(name, **document)
         place.step()

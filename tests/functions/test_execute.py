@@ -12,6 +12,7 @@ import pytest
 from sweephand.domain.ids import DEFAULT, JobKey, JobName
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import Run, RunState
+from sweephand.engine.cancel import cancel
 from sweephand.engine.put import put
 from sweephand.engine.trigger import trigger
 from sweephand.local.cloud.account import AwsCall, Perform, refusal
@@ -107,6 +108,18 @@ def test_without_room_it_waits_and_no_attempt_is_counted(place: Place, timeout: 
     place.pass_time(minutes=2)
     after = place.look(run)
     assert (after.state, after.attempt, after.lost) == (RunState.SUCCEEDED, 1, 0)
+
+
+def test_a_run_that_was_cancelled_while_there_was_no_room_tells_the_next_nothing(place: Place) -> None:
+    place.refused["StartExecution"] = "ThrottlingException"
+    run = place.begin(["true"], timeout=LONG)
+    assert run.started_at is None
+    cancel(place.deployment.world, run.key, actor="test")
+    place.refused.clear()
+    place.pass_time(minutes=1)
+    following = trigger(place.deployment.world, JobKey(DEFAULT, JobName("job")))
+    place.deployment.step()
+    assert place.look(following).state is RunState.SUCCEEDED
 
 
 def test_where_the_machine_could_not_be_asked_the_lease_ends_and_the_next_attempt_begins(place: Place) -> None:

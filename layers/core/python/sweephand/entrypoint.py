@@ -26,6 +26,7 @@ from sweephand.topology import EXECUTE_MAX, Names
 __all__ = [
     "Context",
     "Event",
+    "NoTarget",
     "attempting",
     "begin",
     "deal_with",
@@ -64,11 +65,11 @@ class _Surroundings:
     dice: Dice = SystemDice()
 
 
-class _NoTarget:
-    """What runs tasks in a function that runs none."""
+class NoTarget:
+    """What runs tasks where none are run."""
 
     def execute(self, call: Call) -> Outcome:
-        raise Defect(f"This function runs no tasks, and was asked to run {call.run.key}.")
+        raise Defect(f"No tasks are run here, and {call.run.key} was to be run.")
 
 
 def begin(environ: Mapping[str, str], *, clock: Clock | None = None, dice: Dice | None = None) -> None:
@@ -101,7 +102,7 @@ def deployed() -> World:
         shards=own.shards,
     )
     pace = replace(aws.PACE, lookahead=timedelta(minutes=own.lookahead_minutes), attempt_max=EXECUTE_MAX)
-    return World.over(stores, clock=clock, dice=dice, target=_NoTarget(), pace=pace, owner=dice.nonce())
+    return World.over(stores, clock=clock, dice=dice, target=NoTarget(), pace=pace, owner=dice.nonce())
 
 
 def attempting() -> World:

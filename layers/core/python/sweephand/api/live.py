@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol
 from sweephand.api.authorize import Gate
 from sweephand.api.problems import Unauthorized
 from sweephand.api.shapes import moment
+from sweephand.api.vocabulary import NAME_PATTERN
 from sweephand.domain.ids import Namespace
 from sweephand.domain.run import Run
 from sweephand.errors import InvalidInput, Refused
@@ -29,7 +30,7 @@ LISTENS_FOR: Final = timedelta(minutes=5)
 TOPICS_MAX: Final = 50
 MESSAGE_BYTES_MAX: Final = 16_384
 _CHANGES_MAX: Final = 100
-_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+_NAME: Final = NAME_PATTERN.strip("^$")
 _TOPIC: Final = re.compile(rf"runs|job:{_NAME}|run:{_NAME}/{_NAME}")
 
 

@@ -226,42 +226,24 @@ class Run:
             lease_until=None,
             wake_at=wake_at,
             attempt=self.attempt - 1,
+            started_at=self.started_at if self.attempt > 1 else None,
         )
 
     def failed(self, failure: Failure, reason: Reason, *, now: datetime, nonce: str) -> Run:
-        return self.after(
-            RunEvent.FAILED,
-            now=now,
-            nonce=nonce,
-            reason=reason,
-            lease_until=None,
-            wake_at=None,
-            ended_at=now,
-            failure=failure,
-        )
+        return self._ended(RunEvent.FAILED, reason, now=now, nonce=nonce, failure=failure)
 
     def cancelled(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
-        return self.after(
-            RunEvent.CANCELLED,
-            now=now,
-            nonce=nonce,
-            reason=reason,
-            lease_until=None,
-            wake_at=None,
-            ended_at=now,
-        )
+        return self._ended(RunEvent.CANCELLED, reason, now=now, nonce=nonce)
 
     def skipped(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
         """Not run, or begun and left by its own task: the reason says which."""
-        return self.after(
-            RunEvent.SKIPPED,
-            now=now,
-            nonce=nonce,
-            reason=reason,
-            lease_until=None,
-            wake_at=None,
-            ended_at=now,
-        )
+        return self._ended(RunEvent.SKIPPED, reason, now=now, nonce=nonce)
 
     def voided(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
         return self.after(RunEvent.VOIDED, now=now, nonce=nonce, reason=reason, wake_at=None, ended_at=now)
+
+    def _ended(self, event: RunEvent, reason: Reason, *, now: datetime, nonce: str, **changes: Any) -> Run:
+        """Over, for this reason: nobody owns it any more, and nothing wakes it."""
+        return self.after(
+            event, now=now, nonce=nonce, reason=reason, lease_until=None, wake_at=None, ended_at=now, **changes
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
@@ -58,18 +58,20 @@ def go_on(world: World, *, until: datetime) -> Audited:
     audited, over = Audited(), True
     for head in _heads(world, place):
         audited += audit_apart(world, head, recent=place.looks_back)
-        place = _Place(place.begun_at, place.whole_at, head.key.namespace, head.key.name)
+        place = replace(place, namespace=head.key.namespace, after=head.key.name)
         if world.clock.now() >= until:
             over = False
             break
-    ended = _Place(place.begun_at, place.whole_at, place.namespace, place.after, is_over=over)
-    world.shared.put(OWN, "position", "audit", ended.encode(), expected=revision)  # where it loses, another goes on
+    ended = replace(place, is_over=over).encode()
+    world.shared.put(OWN, "position", "audit", ended, expected=revision)  # where it loses, another goes on
     return audited
 
 
 def _first(now: datetime, last: _Place | None) -> _Place:
-    is_whole = last is None or now >= last.whole_at + WHOLE_EVERY
-    return _Place(now, now if last is None or is_whole else last.whole_at)
+    """The beginning of a round, which looks back over a whole day if none has for long."""
+    if last is None or now >= last.whole_at + WHOLE_EVERY:
+        return _Place(now, now)
+    return _Place(now, last.whole_at)
 
 
 def _heads(world: World, place: _Place) -> Iterator[Head]:

@@ -23,7 +23,7 @@ PAGE: Final = 500
 HAND_ON_AFTER: Final = 4 * PAGE
 """Entries after which a sweep hands its remaining shards to others: it is under load."""
 IN_A_ROW_MAX: Final = 5
-"""Entries that may fail one after the other before the store, and not they, is to blame."""
+"""Entries for which the store may not answer, one after the other, before it and not they are to blame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,8 @@ def sweep(world: World, shards: Sequence[int]) -> Swept:
     way leaves the watermark where it was, and the next begins there. A shard that cannot be swept now keeps no other
     from its turn; nor does a job that cannot be planned.
     """
-    swept, trouble = Swept(), None
+    swept = Swept()
+    trouble: Unavailable | Defect | None = None
     for position, shard in enumerate(shards):
         rest = shards[position:]
         if swept.entries > HAND_ON_AFTER:
@@ -63,7 +64,7 @@ def sweep(world: World, shards: Sequence[int]) -> Swept:
             return swept + Swept(handed_on=len(rest))
         try:
             swept += _sweep_shard(world, shard)
-        except Unavailable as error:
+        except (Unavailable, Defect) as error:
             trouble = error
     if trouble is not None:
         raise trouble
@@ -96,7 +97,7 @@ def _pages(world: World, shard: int, watermark: datetime | None, now: datetime) 
 def _deal_with_page(world: World, entries: Sequence[DueEntry], now: datetime) -> tuple[Swept, set[DueEntry]]:
     """All together; where that fails, one by one, so that the trouble of one stays its own. What is left is answered.
 
-    Where one after the other fails, it is not their trouble.
+    Where the store does not answer for one after the other, it is not their trouble.
     """
     try:
         return _deal_with(world, entries, now), set()
@@ -111,7 +112,7 @@ def _deal_with_page(world: World, entries: Sequence[DueEntry], now: datetime) ->
         except (Unavailable, Defect) as error:
             logger.warning("What was due of %s is left: %s", entry.key, error)
             left.add(entry)
-            in_a_row += 1
+            in_a_row += isinstance(error, Unavailable)
             if in_a_row >= IN_A_ROW_MAX:
                 raise
     return swept + Swept(left=len(left)), left

@@ -23,7 +23,7 @@ from sweephand.local.cloud.account import CONFIG, Around, account, build, build_
 from sweephand.local.cloud.functions import Event, FunctionFailed, Functions, Handler, Later
 from sweephand.local.cloud.machines import Machines, machine_arn
 from sweephand.local.cloud.sources import Source, source_of
-from sweephand.ports import Call, Clock, Dice, Outcome, World
+from sweephand.ports import Clock, Dice, World
 from sweephand.settings import Settings
 from sweephand.testing.virtual import VirtualClock
 from sweephand.topology import EXECUTION, FUNCTIONS, Names
@@ -99,7 +99,7 @@ class Deployment:
         """For whoever needs no function: to issue the first token, and to look at what is stored."""
         stores = aws.connect(self.names, *self._clients, clock=self.clock, shards=self.settings.shards)
         return World.over(
-            stores, clock=self.clock, dice=self.dice, target=_Nothing(), pace=aws.PACE, owner="deployment"
+            stores, clock=self.clock, dice=self.dice, target=entrypoint.NoTarget(), pace=aws.PACE, owner="deployment"
         )
 
     @cached_property
@@ -150,10 +150,3 @@ class Deployment:
             raise refusal("GoneException", "DeleteConnection", status=410)
         self.gone.add(params["ConnectionId"])
         return {}
-
-
-class _Nothing:
-    """What runs tasks for the deployment itself: tasks run in functions."""
-
-    def execute(self, call: Call) -> Outcome:
-        raise Defect(f"Only a function runs tasks, and {call.run.key} was to be run without one.")
