@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
 from heapq import heappop, heappush
 from math import ceil
 from typing import Any, Final, cast
+
+from msgspec.structs import replace
 
 from bench.meter import Meter
 from sweephand import aws
@@ -397,7 +399,7 @@ class Rig:
     def _attempt(self, lane: Lane) -> None:
         """A batch, side by side: every claim, then a task's time, then every outcome."""
         received = self.world.inbox.receive(lane, most=_BATCH[lane], hold=_HIDDEN[lane])
-        deliveries = [delivery._replace(hold=timedelta(0)) for delivery in received]
+        deliveries = [replace(delivery, hold=timedelta(0)) for delivery in received]
         self.deliveries += len(deliveries)
         dealt_with = []
         with self._invocation(ATTEMPT, side_by_side=len(deliveries)):

@@ -9,11 +9,13 @@ and an idle time is measured by itself, all shards of it, and charged for every 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from moto.dynamodb.models import dynamodb_backends
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bench.meter import size_of
 from bench.rig import A_MINUTE, AN_HOUR, EVE, FIXED, NAMESPACE, PLANNING, TICK_AT, Bill, For, Rig, Target, Work
@@ -46,8 +48,7 @@ READERS: Final = ("sweep", "attempt", "project", "live", "audit")
 OPERATIONS: Final = ("SendMessageBatch", "ReceiveMessage", "ChangeMessageVisibility", "DeleteMessageBatch")
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """What was measured. A window ends amid a planning pass: what planning costs is shared by the runs put in it, and
     all else by the runs ended in it."""
 

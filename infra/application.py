@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from aws_cdk import ArnFormat, CfnOutput, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
+from msgspec.structs import replace
 
 from infra.alarms import Alarms
 from infra.budget import Budget

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
+from msgspec.structs import replace
 
 from sweephand import aws
 from sweephand.local.cloud.account import CONFIG, Around, AwsCall, Perform, account, build, refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sweephand.api import Api
+from sweephand.api.app import Api
 from sweephand.entrypoint import deployed
 
 api: Final = Api(deployed(), alone=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Final
+
+from msgspec.structs import asdict
 
 from sweephand.aws import outcome_of_machine
 from sweephand.domain.ids import RunKey

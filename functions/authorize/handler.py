@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sweephand.api import Api, Unauthorized
+from sweephand.api.authorize import Gate
+from sweephand.api.refusals import Unauthorized
 from sweephand.api.sessions import Verifier
 from sweephand.entrypoint import deployed, published_keys, settings
 
 world: Final = deployed()
-people: Final = Verifier.of_user_pool(published_keys, settings(), world.clock)
-api: Final = Api(world, verifiers=[people], alone=True)
+gate: Final = Gate(world, [Verifier.of_user_pool(published_keys, settings(), world.clock)])
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """A policy; API Gateway turns an error with exactly this message into a 401."""
     try:
-        return api.authorize(event)
+        return gate.policy(event)
     except Unauthorized:
         raise RuntimeError("Unauthorized") from None

@@ -16,7 +16,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from sweephand.api import PUBLIC, Api, Unauthorized
+from sweephand.api.app import PUBLIC, Api
+from sweephand.api.refusals import Unauthorized
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.access import EVERYWHERE, Role

@@ -13,7 +13,7 @@ from zlib import crc32
 import schemathesis
 from hypothesis import strategies as st
 
-from sweephand.api import Api
+from sweephand.api.app import Api
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.access import EVERYWHERE, Role

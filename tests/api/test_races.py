@@ -6,10 +6,11 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from sweephand.embedded import PACE
 from sweephand.ports import Call, Outcome, Succeeded

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, Final, TypedDict
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sweephand.domain.definition import document_of, parse
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey, run_id_of_fire

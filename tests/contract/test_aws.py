@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from sweephand.domain.job import Head, JobEvent, JobVersion
 from sweephand.domain.ledger import Dropped
@@ -320,7 +321,7 @@ def test_a_request_that_is_wrong_in_itself_is_a_defect(stores: Stores) -> None:
     with pytest.raises(Defect):
         stores.runs.create([replace(RUN, note="x" * 420_000)])  # DynamoDB's own limit, which moto keeps
     with pytest.raises(Defect):
-        stores.runs.create([replace(RUN, owner=7)])  # type: ignore[arg-type]  # botocore looks at types itself
+        stores.runs.create([replace(RUN, owner=7)])  # botocore looks at types itself
 
 
 @pytest.mark.parametrize(
@@ -398,7 +399,7 @@ def test_entries_that_dynamodb_left_over_are_armed_in_the_next_round(stores: Sto
     assert stores.due.read(0, after=NOW - HOUR, upto=NOW + HOUR, limit=100) == entries
     weather.coming = [Partial(24), Partial(0), Partial(0)]
     with pytest.raises(Unavailable):
-        stores.due.arm([entry._replace(shard=1) for entry in entries])
+        stores.due.arm([replace(entry, shard=1) for entry in entries])
 
 
 def test_heads_that_dynamodb_left_over_are_read_in_the_next_round(stores: Stores, weather: Weather) -> None:

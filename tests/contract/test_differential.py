@@ -6,13 +6,13 @@ with stay on AWS until they expire; messages have no order.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobKey, Namespace, RunId, RunKey, run_id_of_fire
 from sweephand.domain.job import CatchupPolicy, Head, JobEvent, JobStatus, JobVersion
@@ -234,7 +234,7 @@ class Engines(BothEngines):
         ours, theirs = taken
         assert (ours is None) == (theirs is None)
         if ours is not None and theirs is not None:
-            assert ours._replace(rev=0) == theirs._replace(rev=0)
+            assert replace(ours, rev=0) == replace(theirs, rev=0)
             self.leases.append((ours, theirs))
 
     @rule(data=st.data(), mark=moments)
@@ -282,7 +282,7 @@ class Engines(BothEngines):
             )
         )
         ours, theirs = received
-        assert [one._replace(receipt="") for one in ours] == [one._replace(receipt="") for one in theirs]
+        assert [replace(one, receipt="") for one in ours] == [replace(one, receipt="") for one in theirs]
         gone = {one.body for one in ours}
         self.in_hand = [pair for pair in self.in_hand if pair[0].body not in gone]  # their receipts are stale now
         self.in_hand += zip(ours, theirs, strict=True)

@@ -5,13 +5,13 @@ Where the ports leave room, so do the comparisons: what is forgotten may be gone
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
+from msgspec.structs import replace
 
 from sweephand.domain.ids import Namespace
 from sweephand.domain.trail import Deed

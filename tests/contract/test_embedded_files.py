@@ -137,7 +137,7 @@ def test_everything_is_there_after_reopening(tmp_path: Path, clock: VirtualClock
     assert len(again.inbox.receive(Lane.NORMAL, most=9, hold=MINUTE)) == 1
     assert again.shards.count() == 9
     assert again.trail.deeds(DEFAULT, limit=9) == [deed_of(change_of(head), None, head)]
-    assert again.offers.open(DEFAULT, "gpu", limit=9) == [Offer(NOW, run.key)]
+    assert again.offers.open(DEFAULT, "gpu", limit=9) == [Offer(NOW, run.key, "nonce")]
     assert again.offers.open(DEFAULT, "gpu", limit=9)[0].nonce == "nonce"
     assert again.replies.reserve(DEFAULT, "k", Reply("a", "b", NOW), now=NOW, until=NOW).holder == "me"
     again.close()

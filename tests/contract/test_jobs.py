@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobName, Namespace
 from sweephand.domain.job import CatchupPolicy, Head, JobEvent, JobStatus, JobVersion

@@ -47,11 +47,6 @@ def test_offers_are_open_oldest_first(stores: Stores) -> None:
     assert stores.offers.open(DEFAULT, QUEUE, limit=3) == offers[:3]
 
 
-def test_an_offer_is_the_same_whatever_its_nonce() -> None:
-    assert offer_of(nonce="a") == offer_of(nonce="b")
-    assert not offer_of(nonce="a") < offer_of(nonce="b")
-
-
 def test_an_offer_made_again_has_the_last_nonce(stores: Stores) -> None:
     for nonce in ("a", "", "c", "b", "b"):
         stores.offers.offer(QUEUE, offer_of(nonce=nonce))

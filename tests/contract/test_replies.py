@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from sweephand.domain.ids import Namespace
 from sweephand.ports import Reply

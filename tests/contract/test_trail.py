@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from sweephand.domain.ids import Namespace
 from sweephand.domain.trail import Deed

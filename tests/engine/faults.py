@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobKey
 from sweephand.domain.job import JobStatus
@@ -19,7 +22,7 @@ from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.ports import Stores, World
 from tests.engine.world import NS, START, Crash, Town, town_of
 
-PORTS: Final = (*(port.name for port in fields(Stores)), "target")
+PORTS: Final = (*Stores.__struct_fields__, "target")
 READS: Final = frozenset(
     {"head", "heads", "heads_of", "get", "read", "count", "of_job", "dropped", "pages", "version", "timeline", "rows"}
     | {"listed", "deeds", "open", "active"}
@@ -123,8 +126,7 @@ def void(_answer: object) -> None:
 Act = Callable[[Town, World], object]
 
 
-@dataclass(frozen=True)
-class Story:
+class Story(Struct, frozen=True):
     """A verb in its setting: what was before, what is done, what is done a minute later, and how long it settles."""
 
     prepare: Callable[[Town], None]

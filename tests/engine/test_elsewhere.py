@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import Run, RunState

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sweephand.domain.ids import Namespace, RunId
 from sweephand.domain.reasons import ReasonCode

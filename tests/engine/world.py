@@ -6,10 +6,12 @@ from base64 import urlsafe_b64encode
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from random import Random
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from sweephand import aws, embedded
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey

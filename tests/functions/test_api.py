@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.api import PUBLIC
+from sweephand.api.app import PUBLIC
 from sweephand.domain.access import EVERYWHERE, Role
 from sweephand.domain.ids import Namespace
 from sweephand.engine.grant import put_namespace

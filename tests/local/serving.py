@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sweephand.api import PUBLIC, Unauthorized
+from sweephand.api.app import PUBLIC
+from sweephand.api.refusals import Unauthorized
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.local.gateway import Event, Gateway
 from sweephand.local.limits import Limits

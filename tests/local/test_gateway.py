@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.api import PUBLIC
+from sweephand.api.app import PUBLIC
 from sweephand.clock import SystemDice
 from sweephand.errors import Defect
 from sweephand.local.answers import Answer, Turned

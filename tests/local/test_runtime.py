@@ -6,13 +6,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunKey

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from datetime import timedelta
 from threading import Event
 from typing import Final
+
+from msgspec.structs import replace
 
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.embedded import PACE, open_stores

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.job import Job, Task

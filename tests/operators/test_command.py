@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sweephand.domain.limits import OUTPUT_BYTES_MAX
 from sweephand.domain.retry import Failure, FailureClass
@@ -317,7 +318,7 @@ def _cancelled(operators: Operators, given: Call, *, when: Path) -> None:
 
 def test_a_cancel_from_another_thread_ends_the_whole_group(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    given = _family(pids, deaf=False)._replace(timeout=timedelta(minutes=1))
+    given = replace(_family(pids, deaf=False), timeout=timedelta(minutes=1))
     _cancelled(Operators(tmp_path / "area"), given, when=pids)
     until(lambda: not any(map(is_alive, _pids(pids))), within_s=5, what="the group is gone")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sweephand.domain.ids import RunId, RunKey
 from sweephand.domain.retry import Failure
@@ -59,7 +60,7 @@ def test_another_run_has_another_place(tmp_path: Path) -> None:
 
 
 def _of_run(call: Call, run_id: str) -> Call:
-    return call._replace(run=replace(call.run, key=RunKey(call.run.key.job, RunId(run_id))))
+    return replace(call, run=replace(call.run, key=RunKey(call.run.key.job, RunId(run_id))))
 
 
 def test_folders_that_a_task_locks_are_removed_all_the_same(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from sweephand.errors import Unavailable
 from sweephand.messages import encode
 from sweephand.ports import Letter
@@ -147,7 +149,7 @@ class FaultyQueue:
                 continue
             if self._weather.strikes("late", odds.late):
                 late = A_SECOND * round(work.rng.uniform(1, odds.late_s))
-                letter = letter._replace(delay=min(letter.delay + late, timedelta(minutes=15)))
+                letter = replace(letter, delay=min(letter.delay + late, timedelta(minutes=15)))
             out.append(letter)
             if self._weather.strikes("doubled", odds.doubled):
                 out.append(letter)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from sweephand.domain.guard import Replace, Skip, Start, Wait, admit
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
@@ -23,7 +23,7 @@ POLL = timedelta(minutes=1)
 def run_at(minute: int, trigger: Trigger = Trigger.SCHEDULE) -> Run:
     fire_at = NOON + timedelta(minutes=minute)
     key = RunKey(JOB, RunId(f"20261116T12{minute:02d}00Z"))
-    return Run(key, fire_at, fire_at, trigger, created_at=NOON, changed_at=NOON)
+    return Run(key, fire_at, fire_at, trigger=trigger, created_at=NOON, changed_at=NOON)
 
 
 def held_by(*runs: Run) -> Slot:

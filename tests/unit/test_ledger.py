@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey, run_id_of_fire, run_id_of_rerun
 from sweephand.domain.job import Catchup, Change, JobEvent
@@ -92,7 +92,7 @@ def test_without_anything_in_force_nothing_is_owed() -> None:
 
 def run_at(minute: float, trigger: Trigger = Trigger.SCHEDULE) -> Run:
     key = RunKey(KEY, run_id_of_fire(at(minute)))
-    return Run(key, at(minute), at(minute), trigger, created_at=at(minute), changed_at=at(minute))
+    return Run(key, at(minute), at(minute), trigger=trigger, created_at=at(minute), changed_at=at(minute))
 
 
 def started(run: Run, late: timedelta = timedelta(0)) -> Run:

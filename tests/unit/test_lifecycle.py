@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.job import A_MOMENT, JOB_LIFECYCLE, CatchupPolicy, Head, JobEvent, JobStatus

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sweephand.domain.expression import parse
 from sweephand.domain.ids import JobKey, JobName, Namespace
@@ -157,11 +159,10 @@ def test_an_outage_longer_than_the_window_may_leave_nothing_to_run() -> None:
     assert [one.count for one in made.dropped] == [3]
 
 
-@dataclass(frozen=True)
-class Walked(Schedule):
+class Walked(Schedule, frozen=True):
     """A schedule that counts the fires which somebody walked through."""
 
-    steps = 0
+    steps: ClassVar = 0
 
     def fires(self, after: datetime, upto: datetime | None = None) -> Iterator[datetime]:
         for fire in super().fires(after, upto):

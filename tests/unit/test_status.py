@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunKey, run_id_of_fire
 from sweephand.domain.reasons import Reason, ReasonCode

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, is_dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, wraps
 from http.client import HTTPException
 from typing import Any, Final, Protocol
 from urllib.request import urlopen
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from sweephand import aws
 from sweephand.clock import SystemClock, SystemDice
@@ -144,7 +146,7 @@ def entrypoint(handler: Callable[[Event, Context], Any]) -> Callable[[Event, Con
         except Exception:
             logger.exception("%s failed", verb)
             raise
-        did = asdict(result) if is_dataclass(result) and not isinstance(result, type) else result
+        did = asdict(result) if isinstance(result, Struct) else result
         plain = json.loads(json.dumps(did, default=_plain))
         logger.info(verb, extra={"did": plain})
         return plain

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from sweephand.domain.ids import RunKey
 from sweephand.errors import InvalidInput
@@ -13,7 +14,7 @@ from sweephand.errors import InvalidInput
 _FORMAT: Final = 1
 
 
-class AttemptRun(NamedTuple):
+class AttemptRun(Struct, frozen=True):
     """Look at this run and do what it needs.
 
     `timer` is the moment that this message was sent for, if it is a wait's timer: of several messages for a waiting
@@ -26,7 +27,7 @@ class AttemptRun(NamedTuple):
     redriven: int = 0
 
 
-class SweepShards(NamedTuple):
+class SweepShards(Struct, frozen=True):
     """Sweep these shards of the due index."""
 
     shards: tuple[int, ...]
@@ -36,8 +37,7 @@ Message = AttemptRun | SweepShards
 M = TypeVar("M", AttemptRun, SweepShards)
 
 
-@dataclass(frozen=True, slots=True)
-class Unstarted:
+class Unstarted(Struct, frozen=True):
     """Nothing was begun, for certain: there was no room for it. It is not counted as an attempt."""
 
     reason: str

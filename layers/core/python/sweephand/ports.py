@@ -8,11 +8,12 @@ own and answers `True`. All reads of jobs, runs, slots and shards are strongly c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.job import Change, Head, JobVersion, Task
@@ -43,7 +44,7 @@ class DueKind(StrEnum):
     """A run to look at: a wait too long for the queue's delay."""
 
 
-class DueEntry(NamedTuple):
+class DueEntry(Struct, frozen=True, order=True):
     """A hint to look at something at a moment; the truth is in the job or run, so a stale hint is harmless."""
 
     at: datetime
@@ -52,7 +53,7 @@ class DueEntry(NamedTuple):
     shard: int
 
 
-class ShardLease(NamedTuple):
+class ShardLease(Struct, frozen=True):
     """The right to sweep one shard for a while, and how far it was swept. It avoids waste; nothing relies on it."""
 
     shard: int
@@ -62,7 +63,7 @@ class ShardLease(NamedTuple):
     rev: int
 
 
-class Letter(NamedTuple):
+class Letter(Struct, frozen=True):
     """A message to be sent: delayed, in a lane, with its namespace as the fairness group."""
 
     message: Message
@@ -71,7 +72,7 @@ class Letter(NamedTuple):
     group: str = "default"
 
 
-class Delivery(NamedTuple):
+class Delivery(Struct, frozen=True):
     """A message in hand; `receipt` names this delivery of it, and `hold` is how long it was hidden from others then."""
 
     body: str
@@ -81,7 +82,7 @@ class Delivery(NamedTuple):
     hold: timedelta = timedelta(0)
 
 
-class DeadLetter(NamedTuple):
+class DeadLetter(Struct, frozen=True):
     """A message that was delivered too often without being dealt with."""
 
     id: str
@@ -90,15 +91,13 @@ class DeadLetter(NamedTuple):
     dead_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Succeeded:
+class Succeeded(Struct, frozen=True):
     """The task ended well."""
 
     output: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """The task found that there is nothing to do, and says why."""
 
     reason: str
@@ -107,7 +106,7 @@ class Skipped:
 Outcome = Succeeded | Skipped | Failure | Unstarted
 
 
-class Call(NamedTuple):
+class Call(Struct, frozen=True):
     """What an operator needs to know to run a task once."""
 
     run: Run
@@ -119,8 +118,7 @@ class Call(NamedTuple):
     """What templates call `run`, as plain JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """How far a world plans ahead, which depends on its queue's delays and on its clocks."""
 
     lookahead: timedelta
@@ -263,8 +261,7 @@ class Slots(Protocol):
     def swap(self, before: Slot, after: Slot) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class SharedDocument:
+class SharedDocument(Struct, frozen=True):
     """A document at a revision."""
 
     name: str
@@ -308,8 +305,7 @@ class Trail(Protocol):
         """Newest first, by (time, id), beginning before a deed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """What became of a call with an idempotency key: `answer` is None while its holder is at it."""
 
     fingerprint: str
@@ -333,13 +329,12 @@ class Replies(Protocol):
         """Give the key up without an answer, if it is still this holder's."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Offer:
+class Offer(Struct, frozen=True, order=True):
     """A run that waits for an external worker to come for it; a hint, as due entries are."""
 
     at: datetime
     run: RunKey
-    nonce: str = field(default="", compare=False)
+    nonce: str = ""
     """Which offering of it this is."""
 
 
@@ -405,8 +400,7 @@ class Target(Protocol):
     def execute(self, call: Call) -> Outcome | Elsewhere: ...
 
 
-@dataclass(frozen=True)
-class Stores:
+class Stores(Struct, frozen=True):
     """What an adapter provides: everything that outlives a process."""
 
     jobs: Jobs
@@ -423,8 +417,7 @@ class Stores:
     views: Views
 
 
-@dataclass(frozen=True)
-class World(Stores):
+class World(Stores, frozen=True):
     """Everything that the engine may touch."""
 
     clock: Clock
@@ -432,11 +425,11 @@ class World(Stores):
     target: Target
     pace: Pace
     owner: str
-    versions: dict[tuple[JobKey, int], JobVersion] = field(default_factory=dict, repr=False)
+    versions: dict[tuple[JobKey, int], JobVersion] = field(default_factory=dict)
     """Job versions already read: they are immutable, so they are never stale."""
 
     @classmethod
     def over(cls, stores: Stores, *, clock: Clock, dice: Dice, target: Target, pace: Pace, owner: str) -> World:
         """A world on these stores."""
-        ports = {port.name: getattr(stores, port.name) for port in fields(Stores)}
+        ports = {port: getattr(stores, port) for port in Stores.__struct_fields__}
         return cls(**ports, clock=clock, dice=dice, target=target, pace=pace, owner=owner)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, fields
 from typing import Any, Final
+
+from msgspec import Struct
 
 from sweephand.errors import InvalidInput
 
 _PREFIX: Final = "SWEEPHAND_"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Each in the variable of its name: `name` is in SWEEPHAND_NAME."""
 
     name: str = "sweephand"
@@ -37,24 +37,27 @@ class Settings:
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
         """What the environment says; a variable of ours that means nothing is refused, since it is a misspelt one."""
-        known = {_variable(field.name): field for field in fields(cls)}
+        known = {_variable(name): name for name in cls.__struct_fields__}
         unknown = sorted(name for name in environ if name.startswith(_PREFIX) and name not in known)
         if unknown:
             raise InvalidInput(f"{unknown[0]} means nothing: known are {', '.join(known)}.", unknown[0])
-        return cls(**{field.name: _read(field, environ[name]) for name, field in known.items() if name in environ})
+        return cls(**{name: _read(name, environ[at]) for at, name in known.items() if at in environ})
 
     def to_environ(self) -> dict[str, str]:
         """The variables that `from_environ` reads this from."""
-        return {_variable(field.name): str(getattr(self, field.name)) for field in fields(self)}
+        return {_variable(name): str(getattr(self, name)) for name in self.__struct_fields__}
+
+
+_DEFAULTS: Final = Settings()
 
 
 def _variable(field: str) -> str:
     return f"{_PREFIX}{field.upper()}"
 
 
-def _read(field: Field[Any], text: str) -> Any:
-    if not isinstance(field.default, int):
+def _read(name: str, text: str) -> Any:
+    if not isinstance(getattr(_DEFAULTS, name), int):
         return text
     if not text.isascii() or not text.isdigit():
-        raise InvalidInput(f"{_variable(field.name)} must be a whole number, and is '{text}'.", _variable(field.name))
+        raise InvalidInput(f"{_variable(name)} must be a whole number, and is '{text}'.", _variable(name))
     return int(text)

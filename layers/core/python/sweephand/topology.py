@@ -1,16 +1,15 @@
-"""The resources of a deployment, described once: `infra/` builds them from this, and so does the moto harness.
-
-Named tuples, since every cold start pays for making these classes, and a dataclass takes six times as long.
-"""
+"""The resources of a deployment, described once: `infra/` builds them from this, and so does the moto harness."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 
-class Table(NamedTuple):
+class Table(Struct, frozen=True):
     """A DynamoDB table. Every one has a partition and a sort key, both texts, and bills by the request.
 
     `ttl` names the attribute (seconds since 1970) after which DynamoDB deletes an item at no cost. There is no
@@ -24,7 +23,7 @@ class Table(NamedTuple):
     sort_key: str = "sk"
 
 
-class Queue(NamedTuple):
+class Queue(Struct, frozen=True):
     """An SQS standard queue and its dead-letter queue.
 
     `receives_max` is generous because a throttled function also burns receives. `visibility` is only what a
@@ -59,13 +58,13 @@ VIEWS: Final = Table("views", ttl=TTL)
 TABLES: Final = (JOBS, RUNS, DUE, CONTROL, VIEWS)
 
 
-class Every(NamedTuple):
+class Every(Struct, frozen=True):
     """A trigger: a schedule. It may come twice, late or never."""
 
     period: timedelta
 
 
-class Messages(NamedTuple):
+class Messages(Struct, frozen=True):
     """A trigger: batches of a queue's messages. `at_once` bounds how many batches are dealt with side by side."""
 
     queue: str
@@ -73,7 +72,7 @@ class Messages(NamedTuple):
     at_once: int
 
 
-class Changes(NamedTuple):
+class Changes(Struct, frozen=True):
     """A trigger: batches of what changed in a table, in order per item; a batch waits up to `window` to fill.
 
     Only records that match `pattern` come. A batch that fails is halved; one record that fails `attempts` times is put
@@ -87,7 +86,7 @@ class Changes(NamedTuple):
     attempts: int = 10
 
 
-class Function(NamedTuple):
+class Function(Struct, frozen=True):
     """A Lambda function: the folder of its name in `functions/`. What calls it besides its triggers is named there."""
 
     name: str
@@ -96,7 +95,7 @@ class Function(NamedTuple):
     triggers: tuple[Every | Messages | Changes, ...] = ()
 
 
-class Machine(NamedTuple):
+class Machine(Struct, frozen=True):
     """A Step Functions machine: `statemachines/<name>.asl.json`; `calls` are the functions that its text names."""
 
     name: str
@@ -166,7 +165,7 @@ LANES: Final = ("high", "normal", "low", "sweep")
 QUEUES: Final = tuple(map(_queue, LANES))
 
 
-class Names(NamedTuple):
+class Names(Struct, frozen=True):
     """What the resources of one deployment are called: several may share an account."""
 
     prefix: str = "sweephand"

@@ -1,6 +1,4 @@
-"""The REST API: written once, for a Lambda function behind API Gateway and for one machine."""
+"""The REST API: written once, for a Lambda function behind API Gateway and for one machine.
 
-from sweephand.api.app import PUBLIC, Api
-from sweephand.api.problems import Unauthorized
-
-__all__ = ["PUBLIC", "Api", "Unauthorized"]
+Import what you need from its modules: a function that only asks who is calling does without the web framework.
+"""

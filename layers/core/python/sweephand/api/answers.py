@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
-from sweephand.api.schemas import Moment, Told
+from sweephand.api.schemas import Moment
 from sweephand.domain.access import Role
 from sweephand.domain.ledger import FireStatus
 from sweephand.domain.run import RunState, Trigger
+
+
+class Told(BaseModel):
+    """An answer."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True, defer_build=True)
+
+
+@cache
+def named(name: str) -> type[BaseModel]:
+    """The answer of this name; `JobPage` is a page of `Job`."""
+    model: type[BaseModel] = globals()[name.removesuffix("Page")]
+    return model if model.__name__ == name else _page_of(model)
+
+
+def _page_of(item: type[BaseModel]) -> type[BaseModel]:
+    annotations = {"items": list[item], "next_cursor": str | None}  # type: ignore[valid-type]
+    return type(f"{item.__name__}Page", (Told,), {"__annotations__": annotations, "__module__": __name__})
 
 
 class Problem(Told):

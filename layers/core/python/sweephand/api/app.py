@@ -14,8 +14,8 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from sweephand.api import dags, jobs, leases, openapi, people, plan, runs, shared, watching
 from sweephand.api.access import PUBLIC_CALLS, check_access
 from sweephand.api.asked import Answer, Asked, Ending, asking
-from sweephand.api.authorize import Gate, from_context, to_context
-from sweephand.api.problems import MethodNotAllowed, Unauthorized, problem, problem_of
+from sweephand.api.authorize import Gate, from_context
+from sweephand.api.problems import problem, problem_of
 from sweephand.api.reading import (
     BODY_BYTES_MAX,
     JSON,
@@ -27,13 +27,14 @@ from sweephand.api.reading import (
     idempotency_key_of,
     path_of,
 )
+from sweephand.api.refusals import MethodNotAllowed, Unauthorized
 from sweephand.api.repeats import once
 from sweephand.api.resolver import Resolver
 from sweephand.api.throttle import Throttle
 from sweephand.domain.access import DEFAULT, Caller, PrincipalKind, Role
 from sweephand.domain.fields import nearest
 from sweephand.engine.quota import quota_of
-from sweephand.errors import InvalidInput, NotFound, Refused, SweephandError
+from sweephand.errors import InvalidInput, NotFound, SweephandError
 from sweephand.ports import World
 
 if TYPE_CHECKING:
@@ -92,15 +93,8 @@ class Api:
         return self._document()
 
     def authorize(self, event: Event) -> dict[str, Any]:
-        """As a REQUEST authorizer: a policy for the whole stage, which API Gateway keeps for a while.
-
-        Raises `Unauthorized` where nobody known calls; one who is known and may not use the namespace is denied.
-        """
-        try:
-            caller = self._gate.caller(event)
-        except Refused as refused:
-            return _policy(event, "anonymous", "Deny", {"reason": refused.message})
-        return _policy(event, caller.id, "Allow", to_context(caller))
+        """As the authorizer's function would; see `Gate.policy`."""
+        return self._gate.policy(event)
 
     def stop(self) -> None:
         """Whoever waits for work waits no longer."""
@@ -179,18 +173,6 @@ def _routes() -> Resolver:
 def document_alone() -> Mapping[str, Any]:
     """The OpenAPI document, for whoever has no world at hand."""
     return openapi.attach(_routes(), _BUILT_IN)()
-
-
-def _policy(event: Event, principal: str, effect: str, context: Mapping[str, str]) -> dict[str, Any]:
-    arn = str(event.get("methodArn", ""))
-    api, _, rest = arn.partition("/")
-    stage = rest.partition("/")[0]
-    statement = {"Action": "execute-api:Invoke", "Effect": effect, "Resource": f"{api}/{stage}/*"}
-    return {
-        "principalId": principal,
-        "policyDocument": {"Version": "2012-10-17", "Statement": [statement]},
-        "context": dict(context),
-    }
 
 
 def _check_query(event: Event, route: Route) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler import Response
+from msgspec import Struct
 
 from sweephand.api import reading
-from sweephand.api.problems import VersionNeeded
 from sweephand.api.reading import header, version_of
+from sweephand.api.refusals import VersionNeeded
 from sweephand.domain.access import Caller
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.trail import Deed
@@ -28,8 +28,7 @@ __all__ = ["Answer", "Asked", "Ending", "answer", "asked", "asking", "no_content
 Answer = Response[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """The server stops, or the caller has gone."""
 
     stopping: Event
@@ -40,8 +39,7 @@ class Ending:
         return self.stopping.wait(seconds) or (self.gone is not None and self.gone.is_set())
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What handlers need to know beside their arguments."""
 
     world: World

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sweephand.api.problems import Unauthorized
+from msgspec import Struct, field
+
 from sweephand.api.reading import Event, header
+from sweephand.api.refusals import Unauthorized
 from sweephand.api.throttle import Throttle
 from sweephand.domain.access import DEFAULT, EVERYWHERE, Caller, PrincipalKind, Role, Token
 from sweephand.domain.ids import Namespace
@@ -26,8 +27,7 @@ TOKEN_ID: Final = "tid"
 """The claim of a session that names the token which opened it: where that is revoked, the session ends with it."""
 
 
-@dataclass(frozen=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """Recognises callers. Roles are read at each call, so that a change holds as soon as no answer is cached."""
 
     world: World
@@ -46,6 +46,17 @@ class Gate:
             if claims is not None:
                 return self._by_claims(claims, wanted)
         raise Unauthorized("The token opens nothing: it is wrong, revoked or expired.")
+
+    def policy(self, event: Event) -> dict[str, Any]:
+        """As a REQUEST authorizer: a policy for the whole stage, which API Gateway keeps for a while.
+
+        Raises `Unauthorized` where nobody known calls; one who is known and may not use the namespace is denied.
+        """
+        try:
+            caller = self.caller(event)
+        except Refused as refused:
+            return _policy(event, "anonymous", "Deny", {"reason": refused.message})
+        return _policy(event, caller.id, "Allow", to_context(caller))
 
     def _by_claims(self, claims: Mapping[str, Any], wanted: str | None) -> Caller:
         if TOKEN_ID in claims:
@@ -129,3 +140,15 @@ def _bearer(authorization: str | None) -> str:
 
 def _no_access(namespace: str) -> str:
     return f"This token may not use namespace {namespace[:128]}."
+
+
+def _policy(event: Event, principal: str, effect: str, context: Mapping[str, str]) -> dict[str, Any]:
+    arn = str(event.get("methodArn", ""))
+    api, _, rest = arn.partition("/")
+    stage = rest.partition("/")[0]
+    statement = {"Action": "execute-api:Invoke", "Effect": effect, "Resource": f"{api}/{stage}/*"}
+    return {
+        "principalId": principal,
+        "policyDocument": {"Version": "2012-10-17", "Statement": [statement]},
+        "context": dict(context),
+    }

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from sweephand.api import answers, bodies, schemas
+from sweephand.api import bodies
 from sweephand.api.asked import Answer, Asked, answer, asked, no_content
 from sweephand.api.cursors import decode_cursor, encode_cursor, instant_in_cursor
 from sweephand.api.definitions import STEP_FIELDS, TASKS_HERE
@@ -56,7 +56,7 @@ _RIVALS: Final = (STEP_FIELDS, ("retry", "retries"))
 Status = Literal["active", "paused", "running", "deleted"]
 
 
-@router.post("/jobs", **says("createJob", "Create a job", {201: answers.Job}, tag=_TAG))
+@router.post("/jobs", **says("createJob", "Create a job", {201: "Job"}, tag=_TAG))
 def create_job(body: Annotated[Definition, Body()]) -> Answer:
     ask = asked()
     head = put_definition(ask, body, expected=None)
@@ -66,7 +66,7 @@ def create_job(body: Annotated[Definition, Body()]) -> Answer:
 
 @router.put(
     "/jobs/<job>",
-    **says("putJob", "Give a job a new version, or create it", {200: answers.Job, 201: answers.Job}, tag=_TAG),
+    **says("putJob", "Give a job a new version, or create it", {200: "Job", 201: "Job"}, tag=_TAG),
 )
 def put_job(job: InPath, body: Annotated[Change, Body()]) -> Answer:
     ask = asked()
@@ -78,7 +78,7 @@ def put_job(job: InPath, body: Annotated[Change, Body()]) -> Answer:
     return answer(201 if expected is None else 200, job_shape(ask.world, head, now=ask.now), ETag=f'"{head.version}"')
 
 
-@router.get("/jobs", **says("listJobs", "List jobs by name", {200: schemas.page_of(answers.Job)}, tag=_TAG))
+@router.get("/jobs", **says("listJobs", "List jobs by name", {200: "JobPage"}, tag=_TAG))
 def list_jobs(
     prefix: Annotated[str, Query(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,127})?$")] = "",
     tag: Annotated[str | None, Query(min_length=1, max_length=128)] = None,
@@ -111,7 +111,7 @@ def list_jobs(
     return answer(200, page(items, encode_cursor([after], bound_to)))
 
 
-@router.get("/jobs/<job>", **says("getJob", "Show a job", {200: answers.Job}, tag=_TAG))
+@router.get("/jobs/<job>", **says("getJob", "Show a job", {200: "Job"}, tag=_TAG))
 def get_job(job: InPath, include: Annotated[Literal["deleted"] | None, Query()] = None) -> Answer:
     ask = asked()
     head = ask.world.jobs.head(ask.job(job)) if include else present_head(ask.world, ask.job(job))
@@ -130,14 +130,14 @@ def delete_job(job: InPath, cancel: Annotated[Literal["true", "false"], Query()]
     return no_content()
 
 
-@router.post("/jobs/<job>/pause", **says("pauseJob", "Stop a job's schedule", {200: answers.Job}, tag=_TAG))
+@router.post("/jobs/<job>/pause", **says("pauseJob", "Stop a job's schedule", {200: "Job"}, tag=_TAG))
 def pause_job(job: InPath, body: Annotated[bodies.PauseBody, Body()]) -> Answer:
     ask = asked()
     head = pause(ask.world, ask.job(job), actor=ask.caller.actor, note=body.note)
     return answer(200, job_shape(ask.world, head, now=ask.now))
 
 
-@router.post("/jobs/<job>/resume", **says("resumeJob", "Let a schedule go on", {200: answers.Resumed}, tag=_TAG))
+@router.post("/jobs/<job>/resume", **says("resumeJob", "Let a schedule go on", {200: "Resumed"}, tag=_TAG))
 def resume_job(job: InPath, body: Annotated[bodies.ResumeBody, Body()]) -> Answer:
     ask = asked()
     resumed = resume(ask.world, ask.job(job), catchup=body.policy, actor=ask.caller.actor, dry_run=body.dry_run)
@@ -149,7 +149,7 @@ def resume_job(job: InPath, body: Annotated[bodies.ResumeBody, Body()]) -> Answe
     return answer(200, {**shape, "fires": [moment(fire) for fire in resumed.fires], "dropped": dropped})
 
 
-@router.post("/jobs/<job>/trigger", **says("triggerJob", "Run a job now", {202: answers.Triggered}, tag=_TAG))
+@router.post("/jobs/<job>/trigger", **says("triggerJob", "Run a job now", {202: "Triggered"}, tag=_TAG))
 def trigger_job(job: InPath, body: Annotated[bodies.TriggerBody, Body()]) -> Answer:
     ask = asked()
     return answer(202, triggered(ask, job, body))
@@ -157,7 +157,7 @@ def trigger_job(job: InPath, body: Annotated[bodies.TriggerBody, Body()]) -> Ans
 
 @router.get(
     "/jobs/<job>/versions",
-    **says("listVersions", "List a job's versions", {200: schemas.page_of(answers.Version)}, tag=_TAG),
+    **says("listVersions", "List a job's versions", {200: "VersionPage"}, tag=_TAG),
 )
 def list_versions(job: InPath, limit: Limit = 100, cursor: Cursor = None) -> Answer:
     ask = asked()
@@ -172,16 +172,14 @@ def list_versions(job: InPath, limit: Limit = 100, cursor: Cursor = None) -> Ans
     return answer(200, page(items, more))
 
 
-@router.post("/jobs/<job>/rollback", **says("rollbackJob", "Go back to a version", {200: answers.Job}, tag=_TAG))
+@router.post("/jobs/<job>/rollback", **says("rollbackJob", "Go back to a version", {200: "Job"}, tag=_TAG))
 def rollback_job(job: InPath, body: Annotated[bodies.RollbackBody, Body()]) -> Answer:
     ask = asked()
     head = rollback(ask.world, ask.job(job), body.version, actor=ask.caller.actor, expected=ask.if_match)
     return answer(200, job_shape(ask.world, head, now=ask.now), ETag=f'"{head.version}"')
 
 
-@router.get(
-    "/jobs/<job>/fires", **says("listFires", "List fires to come", {200: schemas.page_of(answers.Fire)}, tag=_TAG)
-)
+@router.get("/jobs/<job>/fires", **says("listFires", "List fires to come", {200: "FirePage"}, tag=_TAG))
 def list_fires(
     job: InPath, since: Since = None, until: Until = None, count: Annotated[int, Query(ge=1, le=_FIRES_MAX)] = 10
 ) -> Answer:
@@ -200,7 +198,7 @@ def list_fires(
 
 @router.get(
     "/jobs/<job>/ledger",
-    **says("getLedger", "Every fire and what became of it", {200: schemas.page_of(answers.LedgerLine)}, tag=_TAG),
+    **says("getLedger", "Every fire and what became of it", {200: "LedgerLinePage"}, tag=_TAG),
 )
 def get_ledger(
     job: InPath, since: Since = None, until: Until = None, limit: Limit = 1000, cursor: Cursor = None
@@ -218,7 +216,7 @@ def get_ledger(
     return answer(200, page([ledger_shape(row) for row in rows], more))
 
 
-@router.get("/jobs/<job>/why", **says("explainJob", "Why a job does not run", {200: answers.Why}, tag=_TAG))
+@router.get("/jobs/<job>/why", **says("explainJob", "Why a job does not run", {200: "Why"}, tag=_TAG))
 def explain_job(job: InPath) -> Answer:
     ask = asked()
     return answer(200, why_shape(why_job(ask.world, ask.job(job))))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from sweephand.api import answers, bodies, schemas
+from sweephand.api import bodies
 from sweephand.api.asked import Answer, Asked, answer, asked
 from sweephand.api.cursors import cut
 from sweephand.api.schemas import Cursor, Limit, says
@@ -29,7 +29,7 @@ _LOOK_EVERY_S: Final = 0.25
 LeaseId = Annotated[str, Path(min_length=1, max_length=2000, pattern=r"^[A-Za-z0-9_-]+$")]
 
 
-@router.post("/leases", **says("leaseWork", "Pull work", {200: schemas.page_of(answers.Work)}, tag=_TAG))
+@router.post("/leases", **says("leaseWork", "Pull work", {200: "WorkPage"}, tag=_TAG))
 def lease_work(body: Annotated[bodies.LeaseBody, Body()]) -> Answer:
     ask = asked()
     queues = body.labels or [QUEUE_DEFAULT]
@@ -43,7 +43,7 @@ def lease_work(body: Annotated[bodies.LeaseBody, Body()]) -> Answer:
     return answer(200, {**page([_work(one) for one in leased], None), "retryAfterSeconds": retry_after_s})
 
 
-@router.post("/leases/heartbeat", **says("beatMany", "Say that many leases are alive", {200: answers.Beats}, tag=_TAG))
+@router.post("/leases/heartbeat", **says("beatMany", "Say that many leases are alive", {200: "Beats"}, tag=_TAG))
 def beat_many(body: Annotated[bodies.BeatManyBody, Body()]) -> Answer:
     ask = asked()
     items = []
@@ -55,19 +55,19 @@ def beat_many(body: Annotated[bodies.BeatManyBody, Body()]) -> Answer:
     return answer(200, {"items": items})
 
 
-@router.post("/leases/<lease>/heartbeat", **says("beat", "Say that a lease is alive", {200: answers.Beat}, tag=_TAG))
+@router.post("/leases/<lease>/heartbeat", **says("beat", "Say that a lease is alive", {200: "Beat"}, tag=_TAG))
 def beat_one(lease: LeaseId, body: Annotated[bodies.BeatBody, Body()]) -> Answer:
     return answer(200, _beat(asked(), lease, body))
 
 
-@router.post("/leases/<lease>/complete", **says("completeWork", "Report success", {200: answers.RunOnly}, tag=_TAG))
+@router.post("/leases/<lease>/complete", **says("completeWork", "Report success", {200: "RunOnly"}, tag=_TAG))
 def complete_work(lease: LeaseId, body: Annotated[bodies.CompleteBody, Body()]) -> Answer:
     ask = asked()
     ended = report(ask.world, lease, ask.namespace, epoch=body.epoch, outcome=Succeeded(body.output))
     return answer(200, run_row(ended))
 
 
-@router.post("/leases/<lease>/fail", **says("failWork", "Report failure", {200: answers.RunOnly}, tag=_TAG))
+@router.post("/leases/<lease>/fail", **says("failWork", "Report failure", {200: "RunOnly"}, tag=_TAG))
 def fail_work(lease: LeaseId, body: Annotated[bodies.FailBody, Body()]) -> Answer:
     ask = asked()
     name, message = ("Error", body.error) if isinstance(body.error, str) else (body.error.name, body.error.message)
@@ -75,7 +75,7 @@ def fail_work(lease: LeaseId, body: Annotated[bodies.FailBody, Body()]) -> Answe
     return answer(200, run_row(ended))
 
 
-@router.get("/workers", **says("listWorkers", "Who pulls work", {200: schemas.page_of(answers.Worker)}, tag=_TAG))
+@router.get("/workers", **says("listWorkers", "Who pulls work", {200: "WorkerPage"}, tag=_TAG))
 def list_workers(limit: Limit = 100, cursor: Cursor = None) -> Answer:
     ask = asked()
     found = workers(ask.world, ask.namespace)

@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+
 from sweephand.api.authorize import Gate
-from sweephand.api.problems import Unauthorized
+from sweephand.api.refusals import Unauthorized
 from sweephand.api.shapes import moment
 from sweephand.api.vocabulary import NAME_PATTERN
 from sweephand.domain.ids import Namespace
@@ -59,8 +60,7 @@ class Audience(Protocol):
     def close(self, connection: str) -> None: ...
 
 
-@dataclass(frozen=True)
-class Live:
+class Live(Struct, frozen=True):
     """Hears what connections say, and tells them what they listen to."""
 
     gate: Gate

@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, Final
 
-from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
+from aws_lambda_powertools.event_handler.api_gateway import Route
 
 from sweephand import __version__
-from sweephand.api import answers, definitions
+from sweephand.api import definitions
 from sweephand.api.access import LEAST_ROLE, PUBLIC_CALLS
 from sweephand.api.asked import Answer, answer
 from sweephand.api.problems import PROBLEM
 from sweephand.api.reading import IDEMPOTENCY_KEY, VERSION
 from sweephand.api.resolver import Resolver
-from sweephand.api.schemas import says
+from sweephand.api.schemas import ANSWER, says
 from sweephand.api.vocabulary import NAME, Schema
 
 _PROBLEMS: Final = {
@@ -82,6 +82,13 @@ def attach(resolver: Resolver, kinds: Collection[str]) -> Callable[[], Mapping[s
 
 
 def _document(resolver: Resolver, kinds: Collection[str]) -> dict[str, Any]:
+    # Not before, since a cold start would pay for models that only this document needs.
+    from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
+
+    from sweephand.api import answers
+
+    for route in resolver.routes:
+        _name_answers(route, answers.named)
     schemes: dict[str, Any] = {"bearer": HTTPBearer()}
     made = resolver.get_openapi_schema(title="Sweephand", version=__version__, security_schemes=schemes)
     document: dict[str, Any] = made.model_dump(by_alias=True, exclude_none=True, mode="json")
@@ -99,6 +106,17 @@ def _document(resolver: Resolver, kinds: Collection[str]) -> dict[str, Any]:
             _complete(operation, is_unsafe=method in _UNSAFE)
             _tell_whether_body_is_needed(operation, components)
     return document
+
+
+def _name_answers(route: Route, named: Callable[[str], Any]) -> None:
+    """Put models where a route has only their names; what Powertools has derived from it is derived anew."""
+    said: dict[int, Any] = {**(route.responses or {})}
+    for status, about in said.items():
+        model = named(about[ANSWER]) if about.get(ANSWER) else None
+        content = {"content": {"application/json": {"model": model}}} if model else {}
+        said[status] = {"description": about["description"], **content}
+    route.responses = said
+    route._dependant = None
 
 
 def _problem(description: str) -> dict[str, Any]:

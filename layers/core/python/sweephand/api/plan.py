@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from sweephand.api import answers
 from sweephand.api.asked import Answer, Asked, answer, asked
 from sweephand.api.jobs import checked_definition
 from sweephand.api.schemas import Definition, says
@@ -29,7 +28,7 @@ _NOTED_MAX: Final = 10_000
 """Fires that are looked at for notes on clock changes."""
 
 
-@router.post("/plan", **says("planJob", "What a definition would do", {200: answers.Plan}, tag="jobs"))
+@router.post("/plan", **says("planJob", "What a definition would do", {200: "Plan"}, tag="jobs"))
 def plan_job(body: Annotated[Definition, Body()]) -> Answer:
     ask = asked()
     given = checked_definition(ask, body)

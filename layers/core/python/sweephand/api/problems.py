@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from aws_lambda_powertools.event_handler import Response
 
+from sweephand.api.refusals import MethodNotAllowed, TooLarge, Unauthorized, UnsupportedMedia, VersionNeeded
 from sweephand.errors import (
     Conflict,
     Defect,
@@ -23,36 +24,12 @@ from sweephand.errors import (
     Unavailable,
 )
 
-__all__ = ["PROBLEM", "Unauthorized", "problem", "problem_of"]
+__all__ = ["PROBLEM", "problem", "problem_of"]
 
 PROBLEM: Final = "application/problem+json"
 ERRORS_SHOWN: Final = 100
 
 logger: Final = logging.getLogger("sweephand.api")
-
-
-class Unauthorized(SweephandError):
-    """Nobody known: there is no token, or none that opens anything."""
-
-
-class VersionNeeded(SweephandError):
-    """A change must say which version it is based on."""
-
-
-class MethodNotAllowed(SweephandError):
-    """The resource is there, but not for this method."""
-
-    def __init__(self, method: str, allowed: Iterable[str]) -> None:
-        self.allowed = ", ".join(sorted(allowed))
-        super().__init__(f"{method} is not possible here: use {self.allowed}.")
-
-
-class TooLarge(SweephandError):
-    """The body is larger than any that could be right."""
-
-
-class UnsupportedMedia(SweephandError):
-    """The body is not JSON, and says so."""
 
 
 _STATUS: Final[tuple[tuple[type[SweephandError], HTTPStatus], ...]] = (

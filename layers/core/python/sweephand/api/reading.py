@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NoReturn
 from urllib.parse import unquote
 
-from sweephand.api.problems import TooLarge, UnsupportedMedia
+from sweephand.api.refusals import TooLarge, UnsupportedMedia
 from sweephand.errors import InvalidInput
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024

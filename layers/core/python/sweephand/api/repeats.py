@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from hashlib import blake2b
 from threading import Event
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from sweephand.domain.ids import Namespace
 from sweephand.errors import Conflict

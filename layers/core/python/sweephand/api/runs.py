@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from sweephand.api import answers, bodies, schemas
+from sweephand.api import bodies, schemas
 from sweephand.api.asked import Answer, Asked, answer, asked
 from sweephand.api.cursors import decode_cursor, encode_cursor
 from sweephand.api.schemas import Cursor, InPath, Limit, Since, Until, says
@@ -32,7 +32,7 @@ State = Literal["queued", "running", "retrying", "succeeded", "failed", "cancell
 
 @router.get(
     "/jobs/<job>/runs",
-    **says("listRunsOfJob", "List a job's runs, newest first", {200: schemas.page_of(answers.Run)}, tag=_TAG),
+    **says("listRunsOfJob", "List a job's runs, newest first", {200: "RunPage"}, tag=_TAG),
 )
 def list_runs_of_job(
     job: InPath,
@@ -61,7 +61,7 @@ def list_runs_of_job(
     return answer(200, page(items, None))
 
 
-@router.get("/jobs/<job>/runs/<run>", **says("getRun", "Show a run", {200: answers.Run}, tag=_TAG))
+@router.get("/jobs/<job>/runs/<run>", **says("getRun", "Show a run", {200: "Run"}, tag=_TAG))
 def get_run(job: InPath, run: InPath) -> Answer:
     ask = asked()
     return answer(200, run_shape(ask.world, found_run(ask, job, run)))
@@ -69,16 +69,14 @@ def get_run(job: InPath, run: InPath) -> Answer:
 
 @router.get(
     "/jobs/<job>/runs/<run>/tasks",
-    **says("listTasks", "List a run's tasks", {200: schemas.page_of(answers.TaskRun)}, tag=_TAG),
+    **says("listTasks", "List a run's tasks", {200: "TaskRunPage"}, tag=_TAG),
 )
 def list_tasks(job: InPath, run: InPath) -> Answer:
     ask = asked()
     return answer(200, page([task_shape(ask.world, found_run(ask, job, run))], None))
 
 
-@router.get(
-    "/jobs/<job>/runs/<run>/why", **says("explainRun", "Why a run does not go on", {200: answers.Why}, tag=_TAG)
-)
+@router.get("/jobs/<job>/runs/<run>/why", **says("explainRun", "Why a run does not go on", {200: "Why"}, tag=_TAG))
 def explain_run(job: InPath, run: InPath) -> Answer:
     ask = asked()
     return answer(200, why_shape(why_run(ask.world, ask.run(job, run))))
@@ -86,7 +84,7 @@ def explain_run(job: InPath, run: InPath) -> Answer:
 
 @router.get(
     "/jobs/<job>/runs/<run>/tasks/<task>/why",
-    **says("explainTask", "Why a task does not go on", {200: answers.Why}, tag=_TAG),
+    **says("explainTask", "Why a task does not go on", {200: "Why"}, tag=_TAG),
 )
 def explain_task(job: InPath, run: InPath, task: InPath) -> Answer:
     ask = asked()
@@ -95,7 +93,7 @@ def explain_task(job: InPath, run: InPath, task: InPath) -> Answer:
     return answer(200, why_shape(why_run(ask.world, ask.run(job, run))))
 
 
-@router.post("/jobs/<job>/runs/<run>/cancel", **says("cancelRun", "End a run", {200: answers.Run}, tag=_TAG))
+@router.post("/jobs/<job>/runs/<run>/cancel", **says("cancelRun", "End a run", {200: "Run"}, tag=_TAG))
 def cancel_run(job: InPath, run: InPath, body: Annotated[bodies.CancelBody, Body()]) -> Answer:
     ask = asked()
     found_run(ask, job, run)
@@ -104,7 +102,7 @@ def cancel_run(job: InPath, run: InPath, body: Annotated[bodies.CancelBody, Body
     return answer(200, run_shape(ask.world, ended))
 
 
-@router.post("/jobs/<job>/runs/<run>/rerun", **says("rerunRun", "Run an ended run again", {202: answers.Run}, tag=_TAG))
+@router.post("/jobs/<job>/runs/<run>/rerun", **says("rerunRun", "Run an ended run again", {202: "Run"}, tag=_TAG))
 def rerun_run(job: InPath, run: InPath, body: Annotated[bodies.RerunBody, Body()]) -> Answer:
     ask = asked()
     old = found_run(ask, job, run)
@@ -121,9 +119,7 @@ def rerun_run(job: InPath, run: InPath, body: Annotated[bodies.RerunBody, Body()
     return answer(202, run_shape(ask.world, fresh))
 
 
-@router.get(
-    "/runs", **says("listRuns", "List runs across jobs, newest first", {200: schemas.page_of(answers.RunRow)}, tag=_TAG)
-)
+@router.get("/runs", **says("listRuns", "List runs across jobs, newest first", {200: "RunRowPage"}, tag=_TAG))
 def list_runs(
     state: Annotated[State | None, Query()] = None,
     job: Annotated[str | None, Query(pattern=schemas.NAME_PATTERN)] = None,
@@ -144,7 +140,7 @@ def list_runs(
     return answer(200, page([status_shape(row) for row in shown], walk.cursor()))
 
 
-@router.post("/runs/bulk", **says("changeRuns", "Cancel or rerun many runs", {200: answers.Bulk}, tag=_TAG))
+@router.post("/runs/bulk", **says("changeRuns", "Cancel or rerun many runs", {200: "Bulk"}, tag=_TAG))
 def change_runs(body: Annotated[bodies.BulkBody, Body()]) -> Answer:
     ask = asked()
     chosen = body.filter

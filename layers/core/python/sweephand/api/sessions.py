@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from msgspec import Struct
 
 from sweephand.ports import Clock
 from sweephand.settings import Settings
@@ -46,8 +46,7 @@ class PublishedKeys:
         return self._keys.get(key_id)
 
 
-@dataclass(frozen=True)
-class Verifier:
+class Verifier(Struct, frozen=True):
     """Whose tokens are believed. Cognito's access tokens name their audience in `client_id`."""
 
     keys: PublishedKeys

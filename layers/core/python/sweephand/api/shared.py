@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from sweephand.api import answers, bodies, schemas
+from sweephand.api import bodies, schemas
 from sweephand.api.asked import Answer, Asked, answer, asked, no_content
 from sweephand.api.cursors import decode_cursor, encode_cursor
 from sweephand.api.definitions import STEP_FIELDS
@@ -22,8 +22,8 @@ from sweephand.errors import InvalidInput, NotFound, StaleVersion
 
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
-_PAGE: Final = schemas.page_of(answers.Document)
-_PUT: Final = {200: answers.Document, 201: answers.Document}
+_PAGE: Final = "DocumentPage"
+_PUT: Final = {200: "Document", 201: "Document"}
 
 
 @router.put("/calendars/<id>", **says("putCalendar", "Create or change a calendar", _PUT, tag="calendars"))
@@ -41,7 +41,7 @@ def list_calendars(limit: Limit = 100, cursor: Cursor = None) -> Answer:
     return _list(CALENDAR, limit, cursor)
 
 
-@router.get("/calendars/<id>", **says("getCalendar", "Show a calendar", {200: answers.Document}, tag="calendars"))
+@router.get("/calendars/<id>", **says("getCalendar", "Show a calendar", {200: "Document"}, tag="calendars"))
 def get_calendar(id: InPath) -> Answer:
     return _get(CALENDAR, id)
 
@@ -66,7 +66,7 @@ def list_pools(limit: Limit = 100, cursor: Cursor = None) -> Answer:
     return _list(POOL, limit, cursor)
 
 
-@router.get("/pools/<id>", **says("getPool", "Show a pool", {200: answers.Document}, tag="pools"))
+@router.get("/pools/<id>", **says("getPool", "Show a pool", {200: "Document"}, tag="pools"))
 def get_pool(id: InPath) -> Answer:
     return _get(POOL, id)
 
@@ -92,7 +92,7 @@ def list_templates(limit: Limit = 100, cursor: Cursor = None) -> Answer:
     return _list(TEMPLATE, limit, cursor)
 
 
-@router.get("/templates/<id>", **says("getTemplate", "Show a template", {200: answers.Document}, tag="templates"))
+@router.get("/templates/<id>", **says("getTemplate", "Show a template", {200: "Document"}, tag="templates"))
 def get_template(id: InPath) -> Answer:
     return _get(TEMPLATE, id)
 

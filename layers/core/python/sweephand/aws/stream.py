@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sweephand.aws.items import run_of
 from sweephand.domain.run import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """A batch: the runs in the order in which they changed, up to the first record that cannot be read, if any."""
 
     batch: str

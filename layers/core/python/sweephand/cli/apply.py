@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand.cli.documents import Written, read_all
 from sweephand.cli.program import program
@@ -25,8 +26,7 @@ _SIGNS: Final = {"create": ("+", "green"), "change": ("~", "yellow"), "none": ("
 _WORDS: Final = {"create": "to create", "change": "to change", "none": "unchanged"}
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """What one document would do, and what came of it."""
 
     written: Written

@@ -6,9 +6,10 @@ import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
+
+from msgspec import Struct
 
 from sweephand.cli.show import visible
 from sweephand.domain.plain import DEPTH_MAX, plain
@@ -27,8 +28,7 @@ _YAML: Final = frozenset({".yaml", ".yml"})
 _ENDINGS: Final = _YAML | {".json"}
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """A document, and where somebody wrote it."""
 
     source: str

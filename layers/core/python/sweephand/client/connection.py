@@ -11,10 +11,11 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from sweephand.errors import InvalidInput, Refused
 
@@ -35,13 +36,15 @@ def config_path() -> Path:
     return Path("~/.config/sweephand/config.json").expanduser()
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """A server's address, and what to say to it; the token is left out of the text form."""
 
     url: str
-    token: str | None = field(repr=False)
+    token: str | None
     namespace: str | None
+
+    def __repr__(self) -> str:
+        return f"Connection(url={self.url!r}, namespace={self.namespace!r})"
 
     @classmethod
     def of(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Final
+
+from msgspec import Struct
 
 from sweephand.domain.ids import DEFAULT, Namespace
 from sweephand.errors import InvalidInput
@@ -58,8 +59,7 @@ class PrincipalKind(StrEnum):
     USER = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Somebody known, in the namespace that the call is about."""
 
     id: str
@@ -75,8 +75,7 @@ class Caller:
         return f"{self.kind}:{self.id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """What is kept of a token: never its text, only the hash of its secret part."""
 
     id: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from operator import itemgetter
 from typing import Any, Final
+
+from msgspec import Struct
 
 from sweephand.domain.zones import zone
 from sweephand.errors import InvalidInput
@@ -23,8 +24,7 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _KEYS: Final = ("id", "timezone", "weekdays", "closed", "opened")
 
 
-@dataclass(frozen=True, slots=True)
-class Calendar:
+class Calendar(Struct, frozen=True):
     """The open days of a place: some weekdays, less the closed dates, plus the opened ones."""
 
     id: str
@@ -90,8 +90,7 @@ class Calendar:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarHistory:
+class CalendarHistory(Struct, frozen=True):
     """The versions of one calendar, by the instant from which each holds."""
 
     versions: tuple[tuple[datetime, Calendar], ...] = ()

@@ -9,12 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from sweephand.domain.zones import Fold, Gap, Span, hour_offsets, instants, span_at
 
@@ -40,8 +41,7 @@ def bits(mask: int) -> tuple[int, ...]:
     return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(Struct, frozen=True):
     """The compiled form of an expression: one bit set per field; weekday 0 is Sunday."""
 
     seconds: int
@@ -267,8 +267,7 @@ class Cron:
         return _clock(self.seconds, self.minutes, self.hours)
 
 
-@dataclass(frozen=True, slots=True)
-class _Clock:
+class _Clock(Struct, frozen=True):
     """The times of day: each of some ticks of the hour, in each of some hours."""
 
     hours: int

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class EventRule:
+
+class EventRule(Struct, frozen=True):
     """What a job listens for: a source, perhaps a type, perhaps a pattern that the event's detail must match."""
 
     source: str
@@ -20,8 +20,7 @@ class EventRule:
         return event.source == self.source and self.type in (None, event.type) and _matches(self.match, event.detail)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """Something that happened elsewhere; its `id` lets a repeated delivery be recognised."""
 
     source: str

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final, NoReturn
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sweephand.domain.cron import FIRST_YEAR, Cron
 from sweephand.domain.schedule import PERIOD_MAX, Every
@@ -44,8 +46,7 @@ _LAST_WEEKDAY: Final = re.compile(r"l(?P<after>[0-9]|[a-z]{3})|(?P<before>[0-9]|
 _NEAREST: Final = re.compile(r"(?P<day>[0-9]+)w")
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     """One column of an expression: its values as written, and where croniter looks for it."""
 
     name: str
@@ -88,8 +89,7 @@ _EVENTBRIDGE_FIELDS: Final = (
 _YEARS: Final = _Field("year", FIRST_YEAR, 2199, 6)
 
 
-@dataclass(frozen=True, slots=True)
-class _Marks:
+class _Marks(Struct, frozen=True):
     """What an item of a list adds to the compiled form; its plain values are left for croniter to expand."""
 
     plain: tuple[str, ...] = ()
@@ -108,8 +108,7 @@ class _Marks:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Struct, frozen=True):
     """One field's text under parsing, and how to refuse it."""
 
     field: _Field

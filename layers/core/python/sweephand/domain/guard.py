@@ -5,9 +5,10 @@ Nothing is decided about a fire before its instant; what is decided here is deci
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from sweephand.domain.calendars import CalendarHistory
 from sweephand.domain.ids import RunKey
@@ -24,35 +25,30 @@ _SHORTLY: Final = timedelta(seconds=30)
 """Longer than a resume takes, and so long that one that stopped half way is repaired before deliveries run out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """Nothing stands in the way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Not yet; `until` None means until somebody wakes it."""
 
     reason: Reason
     until: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(Struct, frozen=True):
     """Never, and the ledger shows why."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Void:
+class Void(Struct, frozen=True):
     """It was planned under a schedule that no longer named it when its instant came: as if it had never been."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(Struct, frozen=True):
     """After these older runs of the job were cancelled."""
 
     runs: tuple[RunKey, ...]
@@ -62,8 +58,7 @@ class Replace:
 Decision = Start | Wait | Skip | Void
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """What the guard looks at. `at_fire` is what was in force at the nominal fire time; `dropped` is the recorded
     reason of a stretch that already accounts for this fire."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import NewType
+
+from msgspec import Struct
 
 from sweephand.errors import InvalidInput
 
@@ -32,8 +33,7 @@ def check_name(text: object, *, path: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class JobKey:
+class JobKey(Struct, frozen=True, order=True):
     """A job's identity: its name within a namespace."""
 
     namespace: Namespace
@@ -48,8 +48,7 @@ class JobKey:
         return cls(Namespace(namespace), JobName(name))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RunKey:
+class RunKey(Struct, frozen=True, order=True):
     """A run's identity: its id within its job."""
 
     job: JobKey

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sweephand.domain.events import EventRule
 from sweephand.domain.ids import JobKey
@@ -102,8 +104,7 @@ class Priority(StrEnum):
     LOW = "low"
 
 
-@dataclass(frozen=True, slots=True)
-class Catchup:
+class Catchup(Struct, frozen=True):
     """How missed fires are made up for."""
 
     policy: CatchupPolicy = CatchupPolicy.LATEST
@@ -111,8 +112,7 @@ class Catchup:
     window: timedelta = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Concurrency:
+class Concurrency(Struct, frozen=True):
     """How many runs may be active at a time; `slots` is what one run takes of the pool."""
 
     runs: int | None = None
@@ -120,8 +120,7 @@ class Concurrency:
     slots: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """One step: `kind` names the operator, `spec` is what it gets."""
 
     id: str
@@ -132,8 +131,7 @@ class Task:
     timeout: timedelta | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A definition with its defaults filled in."""
 
     name: str
@@ -163,8 +161,7 @@ class Job:
         return self.concurrency.runs if self.overlap is Overlap.ALLOW else 1
 
 
-@dataclass(frozen=True, slots=True)
-class JobVersion:
+class JobVersion(Struct, frozen=True):
     """An immutable revision: the document as it was given, and the job that it means; a tombstone has neither."""
 
     key: JobKey
@@ -175,8 +172,7 @@ class JobVersion:
     job: Job | None
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """A job's mutable state, well under 1 KB: which version is in force, and how far its fires are accounted for.
 
     Every fire up to `planned_upto` is a run or has a recorded reason. `plan_at` is when to plan next (None: nothing
@@ -220,8 +216,7 @@ class Head:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A row of the timeline: what was in force from when, who changed it, and why."""
 
     key: JobKey

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from sweephand.domain.fields import (
     Fields,
@@ -79,8 +80,7 @@ def _templated(read: Reader[Any]) -> Reader[Any]:
     return read_or_pass
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """The fields of a kind: beside its main value, or, where it has none, inside its object."""
 
     main: Reader[Any] | None = None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct, field
 
 from sweephand.domain.ids import JobKey, RunId, run_id_of_fire
 from sweephand.domain.job import Change
@@ -32,8 +33,7 @@ class FireStatus(StrEnum):
     EXPIRED = "expired"
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Struct, frozen=True):
     """A stretch of fires, first and last inclusive, that became no runs, and why."""
 
     first: datetime
@@ -42,8 +42,7 @@ class Dropped:
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
+class LedgerRow(Struct, frozen=True):
     """One nominal fire and its fate; `skew_ms` is the start minus the time it was due."""
 
     fire_at: datetime
@@ -53,8 +52,7 @@ class LedgerRow:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerPage:
+class LedgerPage(Struct, frozen=True):
     """The auditor's verdict on one job and one UTC day."""
 
     job: JobKey
@@ -70,8 +68,7 @@ class LedgerPage:
         return not self.missing and not self.extra
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """A fire that a stretch in force named; `held` by a pause that nobody has ended yet."""
 
     fire_at: datetime

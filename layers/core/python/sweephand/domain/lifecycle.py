@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from sweephand.errors import IllegalTransition
 
@@ -17,8 +19,7 @@ S = TypeVar("S", bound=StrEnum)
 E = TypeVar("E", bound=StrEnum)
 
 
-@dataclass(frozen=True)
-class Lifecycle(Generic[S, E]):
+class Lifecycle(Struct, Generic[S, E], frozen=True):
     """States, events, and the only arrows that there are; `stuck` says who rescues what stays in a state."""
 
     name: str
@@ -28,7 +29,7 @@ class Lifecycle(Generic[S, E]):
     stuck: Mapping[S, str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arrows", MappingProxyType(dict(self.arrows)))
+        force_setattr(self, "arrows", MappingProxyType(dict(self.arrows)))
 
     @property
     def terminal(self) -> frozenset[S]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+
+from msgspec import Struct
 
 from sweephand.domain.ids import JobKey, spread
 from sweephand.domain.job import A_MOMENT, Catchup, CatchupPolicy
@@ -15,8 +16,7 @@ from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.timeline import Segment
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Fires to become runs, stretches to be recorded as dropped, and how far all fires are then accounted for."""
 
     fires: tuple[datetime, ...]
@@ -25,8 +25,7 @@ class Plan:
     next_fire: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Resumption:
+class Resumption(Struct, frozen=True):
     """A resume's pending decision: fires before `upto` were held by the pause."""
 
     policy: CatchupPolicy

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 
 class FailureClass(StrEnum):
@@ -29,8 +30,7 @@ class Backoff(StrEnum):
     """The delays that the job lists; the last one repeats."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """How an attempt failed: an outcome that is stored, not an exception."""
 
     error: str
@@ -45,8 +45,7 @@ class Failure:
         return cls(stored["error"], stored["message"], FailureClass(stored["class"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """A job's retry policy; the first try counts as an attempt."""
 
     attempts: int = 1

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sweephand.domain.ids import DEFAULT, RunKey
 from sweephand.domain.lifecycle import Lifecycle
@@ -101,22 +103,22 @@ ACTIVE: Final = frozenset({_S.RUNNING, _S.RETRYING})
 UNSTARTED: Final = frozenset({_S.PLANNED, _S.QUEUED})
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One firing. The first block is its identity, which no update names; `rev` and `nonce` guard every move."""
+class Run(Struct, frozen=True):
+    """One firing. Up to `note` it is its identity, which no update names; `rev` and `nonce` guard every move."""
 
     key: RunKey
     fire_at: datetime
     start_at: datetime
+    created_at: datetime
+    changed_at: datetime
+    """Beside the state, it moves; it is here since it has no default."""
     trigger: Trigger = Trigger.SCHEDULE
-    created_at: datetime = field(kw_only=True)
     params: Mapping[str, Any] = field(default_factory=dict)
     rerun_of: str | None = None
     note: str | None = None
 
     state: RunState = RunState.PLANNED
     reason: Reason | None = None
-    changed_at: datetime = field(kw_only=True)
     rev: int = 0
     nonce: str = ""
     version: int | None = None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, Final, Protocol, assert_never
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from sweephand.domain.cron import EARLIEST, LATEST, Cron
 from sweephand.domain.zones import Fold, Gap, reading, zone
@@ -45,8 +46,7 @@ class _Series(Protocol):
     def last(self, after: datetime, upto: datetime, n: int) -> list[datetime]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Struct, frozen=True):
     """A fixed period, counted both ways from an anchor."""
 
     period: timedelta
@@ -81,8 +81,7 @@ class Every:
         return [self.anchor + index * self.period for index in range(oldest, newest + 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """One instant, once."""
 
     instant: datetime
@@ -106,8 +105,7 @@ class At:
         return [self.instant] * min(n, self.count(after, upto))
 
 
-@dataclass(frozen=True, slots=True)
-class _LocalCron:
+class _LocalCron(Struct, frozen=True):
     """A cron expression bound to a zone and to what happens at its clock changes."""
 
     cron: Cron
@@ -125,8 +123,7 @@ class _LocalCron:
         return self.cron.last(after, upto, n, self.tz, self.gap, self.fold)
 
 
-@dataclass(frozen=True, slots=True)
-class Blackout:
+class Blackout(Struct, frozen=True):
     """A stretch in which nothing should run: from its beginning up to, not including, its end."""
 
     from_: datetime
@@ -140,8 +137,7 @@ class Blackout:
             raise InvalidInput("A blackout ends after it begins.", path="schedule.blackouts.to")
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """The nominal fires of a job: those of the recurrence with start_at <= fire < end_at.
 
     Calendars and blackouts are judged per fire, elsewhere, so that a skipped fire leaves its reason.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobKey, Namespace, RunKey
 from sweephand.domain.limits import WAITERS_MAX
@@ -15,8 +17,7 @@ UNCLAIMED_GRACE: Final = timedelta(minutes=4)
 """A holder that has not claimed its run after this long died between the two: longer than two clocks are apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """A run that holds `weight` of a slot since `taken_at`, for the attempt with this epoch."""
 
     run: RunKey
@@ -26,8 +27,7 @@ class Holder:
     weight: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """The holders and the first few waiters of one resource."""
 
     name: str
@@ -73,8 +73,7 @@ class Slot:
         return replace(self, rev=self.rev + 1, nonce=nonce, **changes)
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """What a run must hold to start: `limit` of the resource, `weight` for this run."""
 
     name: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.run import Run, RunState, Trigger
@@ -13,8 +14,7 @@ from sweephand.domain.run import Run, RunState, Trigger
 _UNLISTED = frozenset({RunState.PLANNED, RunState.VOID})
 
 
-@dataclass(frozen=True, slots=True)
-class StatusRow:
+class StatusRow(Struct, frozen=True):
     """A run at one revision, without what only its own page shows."""
 
     run: RunKey

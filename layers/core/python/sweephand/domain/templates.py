@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from sweephand.domain.fields import json_bytes, nearest, refusal, shown
 from sweephand.domain.job import Job, Task
@@ -40,8 +41,7 @@ _OURS: Final = re.compile(rf"({'|'.join(ROOTS)})[.}}]")
 _INTERVAL: Final = ("${run.interval", "${run}")
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A template: the names along its path, the root first."""
 
     names: tuple[str, ...]

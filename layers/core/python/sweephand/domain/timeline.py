@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand.domain.job import A_MOMENT, Catchup, Change, Job, JobEvent
 from sweephand.domain.limits import SIDES_BLUR
 from sweephand.domain.schedule import Schedule
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A stretch since <= t < until with one version in force; `until` None means that it still is."""
 
     since: datetime

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from sweephand.domain.ids import Namespace
 from sweephand.domain.job import Change, Head
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
+class Deed(Struct, frozen=True):
     """One row. `id` is its own within the instant, so that two deeds of one microsecond are two rows, and the same
     deed written again is one."""
 

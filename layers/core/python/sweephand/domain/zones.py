@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import zoneinfo
 from bisect import bisect_right
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
@@ -15,6 +14,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 import tzdata  # type: ignore[import-untyped]
+from msgspec import Struct
 
 from sweephand.errors import InvalidInput
 
@@ -84,8 +84,7 @@ def _unknown(name: str) -> str:
     return f"There is no time zone '{shown}': {hint}"
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A wall time as instants: by the offset before a clock change, and by the one after it.
 
     Both are equal on an ordinary day. In a gap the first comes later than the second, in a fold earlier.
@@ -123,8 +122,7 @@ def instants(wall: datetime, tz: ZoneInfo, gap: Gap, fold: Fold) -> tuple[dateti
     return (read.before,)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Consecutive local days, by ordinal, that share one UTC offset or lie around a clock change.
 
     A block around a change holds every day whose wall times it moves and every day they move to, so

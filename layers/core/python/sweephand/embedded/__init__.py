@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -33,8 +32,7 @@ PACE: Final = ports.Pace(
 """One machine has one clock, and looking again is cheap: plan late."""
 
 
-@dataclass(frozen=True)
-class Stores(ports.Stores):
+class Stores(ports.Stores, frozen=True):
     """Every port over one database."""
 
     feed: Feed

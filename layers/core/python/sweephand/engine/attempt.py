@@ -7,10 +7,11 @@ live lease returns the message until the lease's end, so that the death of the l
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, assert_never
+
+from msgspec import Struct
 
 from sweephand.domain.guard import Skip, Start, Void, Wait, guard
 from sweephand.domain.ids import RunKey
@@ -47,8 +48,7 @@ class Fate(StrEnum):
     """It is no longer ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempted:
+class Attempted(Struct, frozen=True):
     """What a delivery came to: the message's fate, and what happened in a word."""
 
     fate: Fate
@@ -56,8 +56,7 @@ class Attempted:
     hold: timedelta = timedelta(0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """A delivery in hand: the run as it was read, and the moment of looking."""
 
     world: World

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, instant_of
 from sweephand.domain.job import Head, JobStatus
@@ -40,8 +41,7 @@ FOLLOWED_BACK: Final = timedelta(hours=2)
 _PAGE: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Audited:
+class Audited(Struct, frozen=True):
     """What an audit found and did."""
 
     jobs: int = 0
@@ -55,7 +55,7 @@ class Audited:
     """Jobs that could not be audited."""
 
     def __add__(self, other: Audited) -> Audited:
-        return Audited(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Audited)))
+        return Audited(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
 
 
 def audit(world: World, namespace: Namespace, *, recent: timedelta = RECENT) -> Audited:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from sweephand.domain.ids import JobKey
 from sweephand.domain.job import Change, Head, JobStatus, JobVersion
@@ -18,8 +19,7 @@ _TRIES: Final = 8
 _STALE: Final = timedelta(seconds=10)
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Struct, frozen=True):
     """A change worked out: the head after it, its row in the timeline, and a new version if it makes one."""
 
     after: Head

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from sweephand.domain.access import DEFAULT, EVERYWHERE, Role, Token, digest_of, parts_of_token, token_text
 from sweephand.domain.ids import Namespace
@@ -20,8 +21,7 @@ TOKEN: Final = "token"
 _TOKENS: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Issued:
+class Issued(Struct, frozen=True):
     """A new token, and its text, which is not kept."""
 
     text: str

@@ -5,10 +5,12 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand.domain.ids import Namespace, RunKey
 from sweephand.domain.job import Job
@@ -33,8 +35,7 @@ _LOOKED_AT: Final = 20
 """Offers that may be moot, on top of four for each run that is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """The right to do one attempt of a run. Its id holds a secret, so that nobody reports about another's work."""
 
     run: Run
@@ -47,8 +48,7 @@ class Lease:
         return urlsafe_b64encode(plain.encode()).decode().rstrip("=")
 
 
-@dataclass(frozen=True, slots=True)
-class Leased:
+class Leased(Struct, frozen=True):
     """Work for a worker."""
 
     lease: Lease

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from sweephand.domain.job import Job
 from sweephand.domain.reasons import Reason, ReasonCode
@@ -19,8 +20,7 @@ LEASE: Final = timedelta(seconds=60)
 _SEPARATOR: Final = "|"
 
 
-@dataclass(frozen=True, slots=True)
-class Puller:
+class Puller(Struct, frozen=True):
     """The owner of a run that was pulled: the worker's name, its lease's secret, and when it claimed."""
 
     worker: str

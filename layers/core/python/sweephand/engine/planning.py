@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_fire, spread
 from sweephand.domain.job import A_MOMENT, Head, Job, JobStatus
@@ -25,8 +27,7 @@ DECIDED_IN: Final = timedelta(seconds=2)
 """What a resume sends comes a little later, when its cursor has moved: until then the guard would return it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """What a planning pass did."""
 
     jobs: int = 0
@@ -35,8 +36,7 @@ class Planned:
     lost_races: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(Struct, frozen=True):
     """A job's plan before it is carried out."""
 
     head: Head
@@ -148,7 +148,7 @@ def _carry_out(world: World, drafts: Sequence[_Draft], now: datetime) -> int:
     sent_at = world.clock.now()  # a delay begins when it is sent, and putting many runs takes a while
     deciding = {draft.head.key for draft in drafts if draft.head.catchup_upto is not None}
     letters = [(run.key.job in deciding, letter_for(run, jobs[run.key.job], now=sent_at)) for run in unsent]
-    world.queue.send([one._replace(delay=max(one.delay, DECIDED_IN)) if waits else one for waits, one in letters])
+    world.queue.send([replace(one, delay=max(one.delay, DECIDED_IN)) if waits else one for waits, one in letters])
     return created.count(True)
 
 

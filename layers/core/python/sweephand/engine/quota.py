@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
+
+from msgspec import Struct
 
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.job import Job
@@ -22,8 +23,7 @@ _OFTEN: Final = 60
 _FREQUENT: Final = "frequent"
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(Struct, frozen=True):
     """A namespace's limits."""
 
     jobs: int = 100_000

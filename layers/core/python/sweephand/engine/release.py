@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from sweephand.domain.ids import JobKey, JobName, RunId, RunKey, run_id_of_trigger
 from sweephand.domain.job import Head, Job, JobStatus
@@ -23,16 +24,14 @@ _REPEATED_FOR: Final = timedelta(days=1)
 runs are kept."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Success:
+class _Success(Struct, frozen=True, order=True):
     """When an upstream's run ended, and which it was; a job's successes are in the order of these."""
 
     ended_at: str
     run_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Gate:
+class _Gate(Struct, frozen=True):
     """Of each upstream, the last success that no run has used yet; and the successes that the last run used."""
 
     waiting: Mapping[str, _Success] = field(default_factory=dict)
@@ -136,7 +135,7 @@ def _dependency_run(world: World, key: JobKey, upstreams: Mapping[str, _Success]
         RunKey(key, run_id_of_trigger(ended_at, token)),
         ended_at,
         ended_at,
-        Trigger.DEPENDENCY,
+        trigger=Trigger.DEPENDENCY,
         created_at=now,
         params={"after": {name: RunId(one.run_id) for name, one in sorted(upstreams.items())}},
         state=RunState.QUEUED,

@@ -35,7 +35,7 @@ def rerun(world: World, key: RunKey, *, note: str | None = None, idempotency_key
             RunKey(key.job, chosen),
             old.fire_at,
             old.fire_at,
-            Trigger.RERUN,
+            trigger=Trigger.RERUN,
             created_at=now,
             params=old.params,
             rerun_of=key.run_id,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobKey
 from sweephand.domain.job import A_MOMENT, CatchupPolicy, Change, Head, JobEvent, JobStatus
@@ -15,8 +17,7 @@ from sweephand.errors import NotFound
 from sweephand.ports import World
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Struct, frozen=True):
     """What a resume runs of what the pause held, and what it gives up."""
 
     head: Head

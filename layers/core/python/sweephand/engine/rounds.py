@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand.domain.ids import JobName, Namespace
 from sweephand.domain.job import Head
@@ -20,8 +22,7 @@ _SINCE_LAST: Final = 3 * ROUND_EVERY
 _PAGE: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a round is: after this job of this namespace; or at its end."""
 
     begun_at: datetime

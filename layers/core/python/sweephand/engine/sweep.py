@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from sweephand.domain.ids import JobKey, RunKey, instant_of
 from sweephand.domain.job import A_MOMENT
@@ -26,8 +27,7 @@ IN_A_ROW_MAX: Final = 5
 """Entries for which the store may not answer, one after the other, before it and not they are to blame."""
 
 
-@dataclass(frozen=True, slots=True)
-class Swept:
+class Swept(Struct, frozen=True):
     """What a sweep did."""
 
     shards: int = 0
@@ -44,7 +44,7 @@ class Swept:
     """How long ago the shard furthest behind had been swept."""
 
     def __add__(self, other: Swept) -> Swept:
-        counts = {one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(Swept)}
+        counts = {name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__}
         return Swept(**counts | {"lag": max(self.lag, other.lag)})
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sweephand.messages import SweepShards
 from sweephand.ports import Lane, Letter, World
 
 
-@dataclass(frozen=True, slots=True)
-class Ticked:
+class Ticked(Struct, frozen=True):
     """How many shards were handed out."""
 
     shards: int

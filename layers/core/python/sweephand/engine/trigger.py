@@ -40,7 +40,7 @@ def trigger(
         RunKey(key, run_id),
         fire_at,
         fire_at,
-        cause,
+        trigger=cause,
         created_at=now,
         params=params or {},
         note=note,

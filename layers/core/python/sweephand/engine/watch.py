@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from msgspec.structs import replace
+
 from sweephand.domain.ids import RunKey
 from sweephand.domain.limits import REDRIVES_MAX
 from sweephand.domain.reasons import Reason, ReasonCode
@@ -53,7 +55,7 @@ def _redrive(world: World, key: RunKey, redriven: int) -> Watched:
     head = world.jobs.head(key.job)
     job = job_of(world, head) if head else None
     letter = letter_for(run, job, now=world.clock.now())
-    world.queue.send([letter._replace(message=AttemptRun(key, run.wake_at, redriven + 1))])
+    world.queue.send([replace(letter, message=AttemptRun(key, run.wake_at, redriven + 1))])
     return Watched.SENT_AGAIN
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from sweephand.domain.guard import Skip, Start, Void, Wait, admit, guard
 from sweephand.domain.ids import JobKey, JobName, RunKey, run_id_of_fire
@@ -21,8 +22,7 @@ from sweephand.errors import NotFound
 from sweephand.ports import World
 
 
-@dataclass(frozen=True, slots=True)
-class Blocker:
+class Blocker(Struct, frozen=True):
     """One thing that stands in the way, with its evidence, and what would remove it."""
 
     code: str
@@ -30,8 +30,7 @@ class Blocker:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """What state something is in, in a sentence, and what blocks it."""
 
     status: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from sweephand.domain.ids import Namespace
 from sweephand.domain.run import RunState
@@ -20,8 +21,7 @@ _LOOKED_AT_MAX: Final = 20_000
 _PAGE: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSeen:
+class WorkerSeen(Struct, frozen=True):
     """A worker that asked for work."""
 
     id: str

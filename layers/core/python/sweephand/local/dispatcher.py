@@ -7,9 +7,10 @@ workers. A claim is on the disk before its task is executed, and a message goes 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from sweephand.embedded import Stores
 from sweephand.engine.attempt import Attempted, Fate, begin, finish
@@ -25,8 +26,7 @@ _LOOK_EVERY: Final = timedelta(milliseconds=500)
 _AFTER_TROUBLE: Final = timedelta(seconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     """What a transaction did: the attempts that it claimed, and whether it had anything to do."""
 
     claimed: list[Attempt]

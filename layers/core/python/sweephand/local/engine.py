@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from sweephand.local.folder import Folder
 from sweephand.local.gateway import Api
@@ -19,8 +20,7 @@ class Stoppable(Api, Protocol):
     def stop(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """What an engine is started with."""
 
     data: Path
@@ -30,8 +30,7 @@ class Options:
     examples: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """An engine that is ready: `loops` is what works behind its API, once it is entered."""
 
     api: Stoppable

@@ -13,13 +13,14 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl, unquote_to_bytes
 
-from sweephand.api.problems import Unauthorized
+from msgspec import Struct
+
+from sweephand.api.refusals import Unauthorized
 from sweephand.errors import Defect
 from sweephand.local.answers import Answer, Turned, problem
 from sweephand.ports import Clock, Dice
@@ -49,8 +50,7 @@ class Api(Protocol):
     def handle(self, event: Event, *, gone: threading.Event | None = None) -> Mapping[str, Any]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A request's head."""
 
     method: str

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sweephand.api.reading import BODY_BYTES_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """A limit on everything that a client can make large, many or slow."""
 
     connections: int = 256

@@ -6,10 +6,11 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
 from typing import Final, Self
+
+from msgspec.structs import replace
 
 from sweephand.embedded import PACE, Stores
 from sweephand.errors import Conflict, InvalidInput

@@ -17,7 +17,7 @@ from socket import socket
 from types import FrameType
 from typing import Final, TextIO
 
-from sweephand.api import PUBLIC, Api
+from sweephand.api.app import PUBLIC, Api
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.kinds import KINDS

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from sweephand.domain.templates import resolve
 from sweephand.operators.place import Place
@@ -38,8 +39,7 @@ class Cancellation:
             stop()
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One call, the place where it happens, and the way to end it."""
 
     call: Call

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec import Struct
 
 from sweephand.domain.ids import JobName
 from sweephand.domain.retry import Failure, FailureClass
@@ -20,8 +21,7 @@ class Permanent(Exception):
     """Raise this, or a subclass, from a task that would fail again: it is not retried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True):
     """An attempt under way, the message that is its lease's timer, and what it will come to."""
 
     call: Call
@@ -30,8 +30,7 @@ class Pending:
     ends_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class _Behaviour:
+class _Behaviour(Struct, frozen=True):
     function: Function | None = None
     takes: timedelta = _AT_ONCE
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Any, Final
@@ -23,6 +22,7 @@ from moto import mock_aws
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
+from msgspec import Struct
 
 from sweephand.local.cloud.mends import EPOCH, mended
 from sweephand.ports import Clock
@@ -50,8 +50,7 @@ CONFIG: Final = Config(retries={"mode": "standard", "total_max_attempts": 1}, pa
 """One attempt: what a hook raises is seen at once, not after botocore's sleeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class AwsCall:
+class AwsCall(Struct, frozen=True):
     """A call of a boto3 client: `dynamodb`, `PutItem`, its parameters, and the function that makes it.
 
     The function is empty where the deployment itself calls, such as to receive a batch for a function.

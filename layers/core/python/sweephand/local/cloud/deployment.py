@@ -7,7 +7,6 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from io import BytesIO
@@ -16,6 +15,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from botocore.response import StreamingBody
+from msgspec.structs import replace
 
 from sweephand import aws, entrypoint
 from sweephand.errors import Defect

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sweephand.api import Unauthorized
+from sweephand.api.refusals import Unauthorized
 from sweephand.local.cloud.deployment import Deployment
 from sweephand.local.cloud.functions import FunctionFailed
 

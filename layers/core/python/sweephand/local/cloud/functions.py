@@ -8,12 +8,14 @@ import logging
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 from unittest.mock import patch
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand import entrypoint
 from sweephand.errors import Defect
@@ -44,16 +46,14 @@ class FunctionFailed(Exception):
         return {"errorType": self.kind, "errorMessage": self.message}
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(Struct, frozen=True):
     """What a substitute answers that takes its time: a machine waits for it, and meanwhile all else goes on."""
 
     answer: Any
     after: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What Lambda tells a handler about its invocation."""
 
     function_name: str

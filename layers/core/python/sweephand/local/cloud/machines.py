@@ -10,11 +10,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from sweephand.errors import Defect
 from sweephand.local.cloud.account import arn, refusal
@@ -47,8 +48,7 @@ Steps = Generator[datetime, None, T]
 """Goes on at each moment that it answers, and comes to something in the end."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Execution:
+class _Execution(Struct, frozen=True):
     name: str
     steps: Steps[None]
     due_at: datetime

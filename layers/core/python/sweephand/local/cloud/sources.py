@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from sweephand.local.cloud import events
 from sweephand.local.cloud.account import changes, next_visible_at
@@ -135,8 +136,7 @@ class QueueSource:
             self._place.sqs.delete_message_batch(QueueUrl=self._url, Entries=done)
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
+class _Batch(Struct, frozen=True):
     records: Sequence[Record]
     tries: int
     not_before: datetime
