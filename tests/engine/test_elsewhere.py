@@ -7,13 +7,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sweephand.domain.reasons import ReasonCode
+from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.attempt import Fate, report
 from sweephand.engine.trigger import trigger
-from sweephand.messages import Elsewhere, Unstarted
+from sweephand.messages import Again, Elsewhere, Unstarted
 from sweephand.ports import Call, Outcome, Succeeded
 from tests.engine.world import TRANSIENT, Answer, Town, code_of, job
+
+MINUTE = timedelta(minutes=1)
 
 
 def begun(town: Town, *answers: Answer, **more: Any) -> Run:
@@ -70,6 +72,25 @@ def test_even_at_most_once_may_be_begun_again_where_nothing_was_begun(town: Town
     run = begun(town, Unstarted("too many calls"), guarantee="at-most-once")
     town.advance(minutes=2)
     assert town.run(run.key).state is RunState.SUCCEEDED
+
+
+def test_what_has_not_come_is_looked_for_again_and_nobody_works_meanwhile(either: Town) -> None:
+    run = begun(either, Again(20 * MINUTE, "no file"), Again(MINUTE, "no file"), TRANSIENT, retry={"attempts": 2})
+    assert (run.state, run.attempt, run.reason) == (RunState.RETRYING, 0, Reason(ReasonCode.WAITING, "no file"))
+    assert run.wake_at == run.changed_at + 20 * MINUTE
+    either.advance(minutes=25)
+    after = either.run(run.key)
+    assert (after.state, after.attempt, after.lost) == (RunState.SUCCEEDED, 2, 0)
+    assert after.started_at == run.started_at
+    assert len(either.calls()) == 4
+
+
+def test_looking_ends_with_the_runs_time(either: Town) -> None:
+    run = begun(either, *[Again(MINUTE, "no file")] * 60, runTimeout="10m")
+    either.advance(minutes=15)
+    after = either.run(run.key)
+    assert (after.state, code_of(after)) == (RunState.FAILED, ReasonCode.TIMEOUT)
+    assert len(either.calls()) == 10
 
 
 def test_an_attempt_may_take_no_longer_than_it_can_here(town: Town) -> None:

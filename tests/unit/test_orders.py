@@ -13,7 +13,7 @@ from sweephand.domain.job import Task
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.domain.run import Run, RunState
 from sweephand.errors import InvalidInput
-from sweephand.messages import Unstarted
+from sweephand.messages import Again, Unstarted
 from sweephand.orders import decode_call, decode_outcome, encode_call, encode_outcome
 from sweephand.ports import Call, Outcome, Skipped, Succeeded
 
@@ -64,6 +64,7 @@ def test_a_call_that_is_none_is_refused(broken: dict[str, Any]) -> None:
         Succeeded(),
         Skipped("nothing to do"),
         Unstarted("no room"),
+        Again(timedelta(seconds=90.5), "the file is not there"),
         Failure("Timeout", "too slow"),
         Failure("InvalidInput", "wrong", FailureClass.PERMANENT),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
@@ -40,6 +40,13 @@ M = TypeVar("M", AttemptRun, SweepShards)
 class Unstarted(Struct, frozen=True):
     """Nothing was begun, for certain: there was no room for it. It is not counted as an attempt."""
 
+    reason: str
+
+
+class Again(Struct, frozen=True):
+    """What it waits for has not come: look again after a while. Nobody works meanwhile, and no attempt is counted."""
+
+    after: timedelta
     reason: str
 
 

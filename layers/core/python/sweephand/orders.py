@@ -14,7 +14,7 @@ from sweephand.domain.job import Task
 from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run, RunState
 from sweephand.errors import InvalidInput
-from sweephand.messages import Unstarted
+from sweephand.messages import Again, Unstarted
 from sweephand.ports import Call, Outcome, Skipped, Succeeded
 
 _FORMAT: Final = 1
@@ -27,6 +27,7 @@ def encode_call(call: Call) -> dict[str, Any]:
         "v": _FORMAT,
         "run": str(call.run.key),
         "fireAt": call.run.fire_at.isoformat(),
+        "startedAt": call.run.started_at.isoformat() if call.run.started_at else None,
         "epoch": call.run.epoch,
         "attempt": call.run.attempt,
         "task": {"id": call.task.id, "kind": call.task.kind, "spec": dict(call.task.spec)},
@@ -43,6 +44,7 @@ def decode_call(document: Mapping[str, Any]) -> Call:
         if document["v"] != _FORMAT:
             raise InvalidInput(f"The call has format {document['v']}, which is not known here.", "call")
         fire_at, task = datetime.fromisoformat(document["fireAt"]), document["task"]
+        started = document.get("startedAt")
         run = Run(
             RunKey.of(document["run"]),
             fire_at,
@@ -52,6 +54,7 @@ def decode_call(document: Mapping[str, Any]) -> Call:
             state=RunState.RUNNING,
             epoch=int(document["epoch"]),
             attempt=int(document["attempt"]),
+            started_at=datetime.fromisoformat(started) if started else None,
         )
         return Call(
             run,
@@ -73,6 +76,8 @@ def encode_outcome(outcome: Outcome) -> dict[str, Any]:
             return {"skipped": {"reason": reason}}
         case Unstarted(reason):
             return {"unstarted": {"reason": reason}}
+        case Again(after, reason):
+            return {"again": {"afterSeconds": after.total_seconds(), "reason": reason}}
         case Failure():
             return {"failed": outcome.encode()}
         case _:
@@ -90,6 +95,8 @@ def decode_outcome(document: Mapping[str, Any]) -> Outcome:
                 return Skipped(str(told["reason"]))
             case "unstarted":
                 return Unstarted(str(told["reason"]))
+            case "again":
+                return Again(timedelta(seconds=told["afterSeconds"]), str(told["reason"]))
             case "failed":
                 return Failure.decode(told)
             case _:

@@ -23,7 +23,7 @@ from sweephand.domain.run import Run
 from sweephand.domain.slots import Slot
 from sweephand.domain.status import StatusRow
 from sweephand.domain.trail import Deed
-from sweephand.messages import Elsewhere, Message, Unstarted
+from sweephand.messages import Again, Elsewhere, Message, Unstarted
 
 
 class Lane(StrEnum):
@@ -103,7 +103,7 @@ class Skipped(Struct, frozen=True):
     reason: str
 
 
-Outcome = Succeeded | Skipped | Failure | Unstarted
+Outcome = Succeeded | Skipped | Failure | Unstarted | Again
 
 
 class Call(Struct, frozen=True):

@@ -25,6 +25,7 @@ class ReasonCode(StrEnum):
     CATCHUP = "catchup"
     WORKER = "worker"
     ROOM = "room"
+    WAITING = "waiting"
     TASK = "task"
     RETRY = "retry"
     TIMEOUT = "timeout"

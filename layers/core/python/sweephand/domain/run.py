@@ -220,16 +220,12 @@ class Run(Struct, frozen=True):
 
     def postponed(self, reason: Reason, *, now: datetime, nonce: str, wake_at: datetime) -> Run:
         """Claimed, but nothing was begun: waiting to be claimed again, as if this attempt had not been."""
-        return self.after(
-            RunEvent.RETRIED,
-            now=now,
-            nonce=nonce,
-            reason=reason,
-            lease_until=None,
-            wake_at=wake_at,
-            attempt=self.attempt - 1,
-            started_at=self.started_at if self.attempt > 1 else None,
-        )
+        began = self.started_at if self.attempt > 1 else None
+        return self._put_off(reason, now=now, nonce=nonce, wake_at=wake_at, started_at=began)
+
+    def looked(self, reason: Reason, *, now: datetime, nonce: str, wake_at: datetime) -> Run:
+        """Begun, and what it waits for has not come: waiting for the next look, which goes on with this attempt."""
+        return self._put_off(reason, now=now, nonce=nonce, wake_at=wake_at, started_at=self.started_at)
 
     def failed(self, failure: Failure, reason: Reason, *, now: datetime, nonce: str) -> Run:
         return self._ended(RunEvent.FAILED, reason, now=now, nonce=nonce, failure=failure)
@@ -243,6 +239,20 @@ class Run(Struct, frozen=True):
 
     def voided(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
         return self.after(RunEvent.VOIDED, now=now, nonce=nonce, reason=reason, wake_at=None, ended_at=now)
+
+    def _put_off(
+        self, reason: Reason, *, now: datetime, nonce: str, wake_at: datetime, started_at: datetime | None
+    ) -> Run:
+        return self.after(
+            RunEvent.RETRIED,
+            now=now,
+            nonce=nonce,
+            reason=reason,
+            lease_until=None,
+            wake_at=wake_at,
+            attempt=self.attempt - 1,
+            started_at=started_at,
+        )
 
     def _ended(self, event: RunEvent, reason: Reason, *, now: datetime, nonce: str, **changes: Any) -> Run:
         """Over, for this reason: nobody owns it any more, and nothing wakes it."""

@@ -18,7 +18,7 @@ from sweephand.engine.lookup import version_of
 from sweephand.engine.pause import pause
 from sweephand.engine.planning import run_entry, timer_for
 from sweephand.errors import NotFound, StaleEpoch
-from sweephand.messages import Unstarted
+from sweephand.messages import Again, Unstarted
 from sweephand.ports import Outcome, Skipped, Succeeded, World
 
 EXTERNAL: Final = "external"
@@ -29,6 +29,8 @@ TIMEOUT: Final = "Timeout"
 """The error of an attempt, or of a run, that took too long."""
 ROOM_AGAIN_WITHIN: Final = timedelta(minutes=1)
 """When a run for which there was no room is begun again."""
+LOOK_AGAIN_AFTER: Final = timedelta(seconds=1)
+"""The shortest wait between two looks."""
 
 
 def complete(world: World, key: RunKey, *, epoch: int, outcome: Outcome, claimed: Run | None = None) -> Run:
@@ -111,6 +113,9 @@ def _after(world: World, run: Run, outcome: Outcome) -> Run:
     if isinstance(outcome, Unstarted):
         wait = ROOM_AGAIN_WITHIN * (1 + world.dice.chance()) / 2  # what was refused together does not return together
         return run.postponed(Reason(ReasonCode.ROOM, outcome.reason[:200]), now=now, nonce=nonce, wake_at=now + wait)
+    if isinstance(outcome, Again):
+        wait = max(outcome.after, LOOK_AGAIN_AFTER)
+        return run.looked(Reason(ReasonCode.WAITING, outcome.reason[:200]), now=now, nonce=nonce, wake_at=now + wait)
     job = _job(world, run)
     if job is not None and run.started_at is not None:
         delay = retry_of(job).next_delay(outcome, run.failures, chance=world.dice.chance())

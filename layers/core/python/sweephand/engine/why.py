@@ -55,6 +55,7 @@ _REMEDIES: Final[Mapping[ReasonCode, str]] = MappingProxyType(
         ReasonCode.POOL: "Wait for a holder to end or cancel one, or enlarge the pool.",
         ReasonCode.CATCHUP: "Rerun or backfill what is missing; catchup: all makes up for every fire.",
         ReasonCode.WORKER: "Start a worker for this queue.",
+        ReasonCode.WAITING: "Wait: it looks again by itself. Cancel the run, or give it a runTimeout, if it need not.",
         ReasonCode.ROOM: "Wait: it is begun again within a minute. If it happens often, raise the quota it names.",
         ReasonCode.RETRY: "Wait for the next attempt, or mend the cause of the last failure.",
         ReasonCode.TIMEOUT: "Raise timeout, or make the task faster.",
