@@ -298,7 +298,7 @@ STEPS: Mapping[str, dict[str, Any]] = {
     "awsSdk": {"awsSdk": {"service": "s3", "action": "CopyObject", "params": {}}},
     "job": {"job": "other", "params": {"a": 1}},
     "wait": {"wait": {"for": "5m"}},
-    "sensor": {"sensor": {"anything": ["goes"]}},
+    "sensor": {"sensor": {"job": "ingest", "state": "ended", "within": "2h", "every": "30s", "timeout": "1d"}},
     "approval": {"approval": {"by": "ops"}},
     "external": {"external": {}},
     "dbt": {"dbt": {"models": ["sales"]}},
@@ -547,7 +547,7 @@ def test_size_is_bounded_also_where_aliases_make_a_small_file_endless() -> None:
         bomb = [bomb] * 10
     loop: list[Any] = []
     loop.append(loop)
-    wide = {"sensor": {"a": "ä" * (DOCUMENT_BYTES_MAX // 2)}}
+    wide = {"approval": {"a": "ä" * (DOCUMENT_BYTES_MAX // 2)}}
     assert "bytes" in errors_of(minimal(), params={"a": bomb})[""]
     assert "32 levels" in next(iter(errors_of(minimal(), params={"a": loop}).values()))
     assert "bytes" in errors_of({"name": "job", "run": wide})[""]

@@ -20,6 +20,7 @@ from msgspec.structs import asdict, replace
 
 from sweephand import aws
 from sweephand.clock import SystemClock, SystemDice
+from sweephand.engine.look import Looking
 from sweephand.errors import Defect, Unavailable
 from sweephand.ports import Call, Clock, Delivery, Dice, Lane, Outcome, World
 from sweephand.settings import Settings
@@ -110,7 +111,8 @@ def deployed() -> World:
 def attempting() -> World:
     """The same, where tasks are run: by the function `execute`."""
     world = deployed()
-    return replace(world, target=aws.execute_target(names(), settings().machine, world.runs, _config()))
+    working = aws.execute_target(names(), settings().machine, world.runs, _config())
+    return replace(world, target=Looking(working, world.runs, world.clock))
 
 
 def run_archive() -> aws.Archive:

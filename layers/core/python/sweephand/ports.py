@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -398,6 +398,14 @@ class Target(Protocol):
     """What runs a task: the operators, or a user's function in a test."""
 
     def execute(self, call: Call) -> Outcome | Elsewhere: ...
+
+
+@runtime_checkable
+class Cancellable(Protocol):
+    """A target that can stop what it runs."""
+
+    def cancel(self, call: Call) -> None:
+        """Nobody waits for this call any more: its run was cancelled or taken over, or it is out of time."""
 
 
 class Stores(Struct, frozen=True):

@@ -33,6 +33,7 @@ from sweephand.api.resolver import Resolver
 from sweephand.api.throttle import Throttle
 from sweephand.domain.access import DEFAULT, Caller, PrincipalKind, Role
 from sweephand.domain.fields import nearest
+from sweephand.engine.look import KINDS as LOOKS
 from sweephand.engine.quota import quota_of
 from sweephand.errors import InvalidInput, NotFound, SweephandError
 from sweephand.ports import World
@@ -55,7 +56,7 @@ _UNREPEATED: Final = frozenset(
 """Answers that hold secrets are not kept; and what a worker says is recognised by its epoch."""
 _DEFINING: Final = frozenset({"createJob", "putJob", "planJob", "createDag", "putTemplate"})
 """Their bodies may be as large as a definition can be."""
-_BUILT_IN: Final = frozenset({"command", "python", "external"})
+_BUILT_IN: Final = frozenset({"command", "python", "external"}) | LOOKS
 _NOBODY: Final = Caller("nobody", PrincipalKind.TOKEN, DEFAULT, Role.VIEWER)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import timedelta
 from typing import Final
 
 from sweephand.api.vocabulary import (
+    INSTANT,
     NAME,
     Schema,
     all_optional,
@@ -13,6 +15,7 @@ from sweephand.api.vocabulary import (
     closed,
     listed,
     mapped,
+    period,
     text,
     whole,
 )
@@ -24,6 +27,7 @@ from sweephand.domain.kinds import (
     VARIABLES_MAX,
 )
 
+_A_SECOND: Final = timedelta(seconds=1)
 _VARIABLE: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
 _ADDRESS: Final = text(ADDRESS_CHARS_MAX)
 _WORDS: Final = listed(text(PAYLOAD_BYTES_MAX, least=0), ARGUMENTS_MAX, least=1)
@@ -47,6 +51,22 @@ _PYTHON: Final = {
     "code": text(256),
 }
 
+_TEMPLATE: Final = text(256, pattern=r"^\$\{(params\.[A-Za-z_][A-Za-z0-9_]*|run\.fireAt)\}$")
+_SENSOR: Final = closed(
+    {
+        "job": NAME,
+        **all_optional(
+            {
+                "state": {"enum": ["succeeded", "failed", "ended"]},
+                "within": period(_A_SECOND),
+                "every": period(_A_SECOND, timedelta(days=1)),
+                "timeout": period(_A_SECOND),
+            }
+        ),
+    },
+    required=["job"],
+)
+
 _COMMAND_STEP: Final = closed(
     {"command": COMMAND, "shell": {"enum": [False, None]}, **all_optional(_PROCESS)}, required=["command"]
 )
@@ -57,6 +77,11 @@ _SHELL_STEP: Final = closed(
 _STEPS: Final = {
     "command": [_COMMAND_STEP, _SHELL_STEP],
     "python": [closed({"python": _ADDRESS, **all_optional(_PYTHON)}, required=["python"])],
+    "wait": [
+        closed({"wait": closed({one: {"anyOf": [shape, _TEMPLATE]}}, required=[one])}, required=["wait"])
+        for one, shape in (("for", period()), ("until", INSTANT))
+    ],
+    "sensor": [closed({"sensor": _SENSOR}, required=["sensor"])],
     "external": [closed({"external": {"type": "object"}}, required=["external"])],
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -153,7 +154,17 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         ),
         "job": Kind(name, {"params": object_of(PAYLOAD_BYTES_MAX), "async": flag}),
         "wait": Kind(fields={"for": _templated(duration()), "until": _templated(instant)}, either=("for", "until")),
-        "sensor": Kind(is_open=True),
+        "sensor": Kind(
+            fields={
+                "job": name,
+                "s3": text(1_100, pattern=r"(s3://|\$\{)\S+", right="an object is written as s3://bucket/key"),
+                "state": one_of("succeeded", "failed", "ended"),
+                "within": duration(timedelta(seconds=1)),
+                "every": duration(timedelta(seconds=1), timedelta(days=1)),
+                "timeout": duration(timedelta(seconds=1)),
+            },
+            either=("job", "s3"),
+        ),
         "approval": Kind(is_open=True),
         "external": Kind(is_open=True),
     }

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from queue import SimpleQueue
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from sweephand.domain.ids import RunKey
 from sweephand.domain.retry import Failure
@@ -17,19 +17,11 @@ from sweephand.engine.heartbeat import heartbeat
 from sweephand.errors import NotFound, StaleEpoch
 from sweephand.local.loop import Troubles
 from sweephand.messages import Elsewhere
-from sweephand.ports import Call, Delivery, Outcome, Target, World
+from sweephand.ports import Call, Cancellable, Delivery, Outcome, Target, World
 
 logger: Final = logging.getLogger("sweephand.local")
 
 MESSAGE_CHARS_MAX: Final = 1_000
-
-
-@runtime_checkable
-class Cancellable(Protocol):
-    """A target that can stop what it runs."""
-
-    def cancel(self, call: Call) -> None:
-        """Nobody waits for this call any more: its run was cancelled or taken over, or it is out of time."""
 
 
 class Attempt:

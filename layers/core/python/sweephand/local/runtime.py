@@ -13,6 +13,7 @@ from typing import Final, Self
 from msgspec.structs import replace
 
 from sweephand.embedded import PACE, Stores
+from sweephand.engine.look import Looking
 from sweephand.errors import Conflict, InvalidInput
 from sweephand.local.attempts import Attempts
 from sweephand.local.dispatcher import Dispatcher
@@ -48,6 +49,7 @@ class Runtime:
     ) -> None:
         if workers < 1:
             raise InvalidInput("There must be at least one worker.", "workers")
+        target = Looking(target, stores.runs, clock)
         self._stores = stores
         self._lease = pace.lease or LEASE
         self._name = f"{os.getpid()}-{dice.nonce()}"

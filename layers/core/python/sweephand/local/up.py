@@ -22,6 +22,7 @@ from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.kinds import KINDS
 from sweephand.embedded import open_stores
+from sweephand.engine.look import KINDS as LOOKS
 from sweephand.errors import InvalidInput, SweephandError
 from sweephand.local.engine import Engine, Opening, Options, Stoppable
 from sweephand.local.examples import load_examples
@@ -147,7 +148,7 @@ def _opening(engine: str) -> Opening:
 def _api(world: World, key: str, operators: Operators) -> Api:
     issuer = Issuer(key.encode(), url=ISSUER, clock=world.clock)
     installed = operators.kinds - KINDS.keys()
-    return Api(world, issuer=issuer, kinds=operators.kinds | {EXTERNAL}, operators=installed)
+    return Api(world, issuer=issuer, kinds=operators.kinds | LOOKS | {EXTERNAL}, operators=installed)
 
 
 def _greet(out: TextIO, port: int, engine: Engine) -> None:

@@ -20,6 +20,7 @@ from sweephand.engine.attempt import Attempted, Fate, begin, finish
 from sweephand.engine.cancel import cancel
 from sweephand.engine.delete import delete
 from sweephand.engine.ledger import ledger, runs_between
+from sweephand.engine.look import Looking
 from sweephand.engine.lookup import present_head
 from sweephand.engine.pause import pause
 from sweephand.engine.put import put
@@ -61,7 +62,7 @@ class VirtualScheduler:
             stores,
             clock=self._clock,
             dice=SeededDice(seed),
-            target=self._tasks,
+            target=Looking(self._tasks, stores.runs, self._clock),
             pace=PACE,
             owner="virtual",
         )
@@ -253,7 +254,7 @@ class VirtualScheduler:
         if not isinstance(begun, Attempted):
             # In the end by the same way, be it at once.
             ends_at = self.now + self._tasks.length(begun)
-            self._pending.append(Pending(begun, delivery, self._tasks.execute(begun), ends_at))
+            self._pending.append(Pending(begun, delivery, self._world.target.execute(begun), ends_at))
         elif begun.fate is Fate.DELETE:
             self._stores.inbox.delete([delivery])
         elif begun.fate is Fate.KEEP:
