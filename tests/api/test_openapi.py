@@ -90,7 +90,8 @@ def test_every_field_of_a_template_is_described() -> None:
 
 def test_only_kinds_that_can_be_run_are_described(virtual: Virtual) -> None:
     steps = virtual.admin.get("/openapi.json").expect(200).json["components"]["schemas"]["Step"]["anyOf"]
-    assert {kind for step in steps for kind in step["required"]} == {"command", "python", "external", "shell"}
+    known = {"command", "python", "external", "shell", "wait", "sensor"}
+    assert {kind for step in steps for kind in step["required"]} == known
     others = components({"external", "mine"})["Step"]["anyOf"]
     assert {kind for step in others for kind in step["required"]} == {"external", "mine"}
 
