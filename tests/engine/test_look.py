@@ -44,9 +44,7 @@ def begun(town: Town, run: dict[str, Any], *, params: dict[str, Any] | None = No
         ({"until": "${params.until}"}, 40),
     ],
 )
-def test_it_ends_at_its_moment_and_nobody_works(
-    waiting: Town, wait: dict[str, Any], minutes: float
-) -> None:
+def test_it_ends_at_its_moment_and_nobody_works(waiting: Town, wait: dict[str, Any], minutes: float) -> None:
     waiting.clock.at = at("12:00")
     run = begun(waiting, {"wait": wait}, params={"long": "3m", "until": "2027-06-15T12:40:00Z"})
     assert (run.state, code_of(run)) == (RunState.RETRYING, ReasonCode.WAITING)
