@@ -89,8 +89,8 @@ class Looking:
         wanted = spec.get("state", "succeeded")
         key = JobKey(call.run.key.job.namespace, JobName(spec["job"]))
         since = call.run.fire_at - _duration(spec, "within", WITHIN)
-        ids = {"since": run_id_of_fire(since), "until": run_id_of_fire(now + _A_MOMENT)}
-        for run in self._runs.of_job(key, **ids, limit=_LOOKED_AT):
+        oldest, newest = run_id_of_fire(since), run_id_of_fire(now + _A_MOMENT)
+        for run in self._runs.of_job(key, since=oldest, until=newest, limit=_LOOKED_AT):
             if _has_come(run, wanted):
                 return Succeeded({"runId": run.key.run_id, "state": str(run.state), "output": run.output})
         return Again(EVERY, f"no run of {key.name} since {since.isoformat(timespec='seconds')} has {wanted}")

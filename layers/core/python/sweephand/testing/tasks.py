@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from sweephand.domain.ids import JobName
 from sweephand.domain.retry import Failure, FailureClass
+from sweephand.messages import Elsewhere
 from sweephand.ports import Call, Delivery, Outcome, Succeeded
 
 Function = Callable[[Call], Any]
@@ -26,7 +27,7 @@ class Pending(Struct, frozen=True):
 
     call: Call
     delivery: Delivery
-    outcome: Outcome
+    outcome: Outcome | Elsewhere
     ends_at: datetime
 
 
