@@ -15,7 +15,6 @@ from sweephand.engine.cancel import cancel
 from sweephand.engine.look import Looking
 from sweephand.engine.put import put
 from sweephand.engine.trigger import trigger
-from sweephand.messages import Again
 from tests.engine.world import NS, TRANSIENT, Town, at, code_of, job
 
 MINUTE = timedelta(minutes=1)
@@ -117,12 +116,3 @@ def test_looking_ends_when_the_sensor_has_looked_long_enough(waiting: Town) -> N
     waiting.advance(minutes=2)
     after = waiting.run(run.key)
     assert (after.state, code_of(after), after.attempt) == (RunState.FAILED, ReasonCode.TIMEOUT, 1)
-
-
-def test_what_a_target_looks_for_is_asked_for_as_often_as_the_sensor_says(waiting: Town) -> None:
-    waiting.target.answers("job", *[Again(timedelta(0), "no file")] * 3)
-    begun(waiting, {"sensor": {"s3": "s3://bucket/key", "every": "5m"}})
-    waiting.advance(minutes=14)
-    assert len(waiting.calls()) == 3
-    waiting.advance(minutes=2)
-    assert [run.state for run in waiting.runs()] == [RunState.SUCCEEDED]

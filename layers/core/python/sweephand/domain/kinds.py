@@ -157,13 +157,12 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "sensor": Kind(
             fields={
                 "job": name,
-                "s3": text(1_100, pattern=r"(s3://|\$\{)\S+", right="an object is written as s3://bucket/key"),
                 "state": one_of("succeeded", "failed", "ended"),
                 "within": duration(timedelta(seconds=1)),
                 "every": duration(timedelta(seconds=1), timedelta(days=1)),
                 "timeout": duration(timedelta(seconds=1)),
             },
-            either=("job", "s3"),
+            needed=("job",),
         ),
         "approval": Kind(is_open=True),
         "external": Kind(is_open=True),
