@@ -25,7 +25,7 @@ from sweephand.engine.share import put_pool
 from sweephand.engine.tick import tick
 from sweephand.engine.trigger import trigger
 from sweephand.engine.watch import watch
-from sweephand.messages import AttemptRun, encode
+from sweephand.messages import Again, AttemptRun, encode
 from sweephand.ports import DeadLetter, Lane, Outcome, Succeeded, World
 from tests.engine.faults import Story, void
 from tests.engine.world import (
@@ -337,6 +337,8 @@ REPORTS: Final = {
     "complete": _complete(Succeeded({"rows": 3})),
     "complete with a failure that is tried again": _complete(TRANSIENT),
     "complete with a failure that is not": _complete(PERMANENT),
+    "complete a look that found nothing": _complete(Again(timedelta(minutes=3), "no file")),
+    "complete a look that found nothing for long": _complete(Again(timedelta(minutes=17), "no file")),
     "complete a run that another waits for": Story(
         _waiter, lambda _town, world: complete(world, run_key(at("12:05")), epoch=1, outcome=Succeeded())
     ),

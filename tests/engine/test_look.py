@@ -116,3 +116,11 @@ def test_looking_ends_when_the_sensor_has_looked_long_enough(waiting: Town) -> N
     waiting.advance(minutes=2)
     after = waiting.run(run.key)
     assert (after.state, code_of(after), after.attempt) == (RunState.FAILED, ReasonCode.TIMEOUT, 1)
+
+
+def test_what_is_null_has_its_default(waiting: Town) -> None:
+    waiting.put("ingest", None)
+    trigger(waiting.world, job("ingest"))
+    waiting.drive()
+    nothing = dict.fromkeys(("state", "within", "every", "timeout"))
+    assert begun(waiting, {"sensor": {"job": "ingest", **nothing}}).state is RunState.SUCCEEDED

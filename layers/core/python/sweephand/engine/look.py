@@ -1,8 +1,4 @@
-"""Tasks that wait: for a moment, or for something to come. Each look is short, and nobody works between two of them.
-
-A look at the clock or at another job's runs is taken here; any other by the target, whose `sensor` says `Again` as long
-as there is nothing. How often, and for how long altogether, is decided here for all of them.
-"""
+"""Tasks that wait: for a moment, or for another job's run. Each look is short, and nobody works between two of them."""
 
 from __future__ import annotations
 
@@ -21,9 +17,8 @@ from sweephand.errors import InvalidInput
 from sweephand.messages import Again, Elsewhere
 from sweephand.ports import Call, Cancellable, Clock, Outcome, Runs, Succeeded, Target
 
-WAIT: Final = "wait"
-SENSOR: Final = "sensor"
-KINDS: Final = frozenset({WAIT, SENSOR})
+KINDS: Final = frozenset({"wait", "sensor"})
+"""What is looked for here, and never reaches the target that works."""
 
 EVERY: Final = timedelta(minutes=1)
 """How often a sensor looks, unless it says otherwise."""
@@ -68,32 +63,30 @@ class Looking:
             until = _begun_at(call, now) + parse_duration(spec["for"], path="wait.for")
         if now >= until:
             return Succeeded()
-        return Again(until - now, f"until {until.isoformat(timespec='seconds').replace('+00:00', 'Z')}")
+        return Again(until - now, f"until {_shown(until)}")
 
-    def _sense(self, call: Call) -> Outcome | Elsewhere:
-        now, spec = self._clock.now(), call.task.spec
-        altogether = _duration(spec, "timeout", FOR_ALL)
-        left = _begun_at(call, now) + altogether - now
-        found = self._run_of(call, now) if "job" in spec else self._target.execute(call)
-        if not isinstance(found, Again):
-            return found
-        if left <= timedelta(0):
-            # The next attempt would begin where this one ends: none is made.
-            message = f"It did not come within {format_duration(altogether)}: {found.reason}"
-            return Failure(TIMEOUT, message, FailureClass.PERMANENT)
-        return Again(min(_duration(spec, "every", EVERY), left), found.reason)
-
-    def _run_of(self, call: Call, now: datetime) -> Outcome:
+    def _sense(self, call: Call) -> Outcome:
         """A run of the other job, not older than `within` before this run's own fire, that has come to the state."""
-        spec = _resolved(call)
-        wanted = spec.get("state", "succeeded")
+        now, spec = self._clock.now(), _resolved(call)
+        wanted = spec.get("state") or "succeeded"
         key = JobKey(call.run.key.job.namespace, JobName(spec["job"]))
         since = call.run.fire_at - _duration(spec, "within", WITHIN)
         oldest, newest = run_id_of_fire(since), run_id_of_fire(now + _A_MOMENT)
         for run in self._runs.of_job(key, since=oldest, until=newest, limit=_LOOKED_AT):
             if _has_come(run, wanted):
                 return Succeeded({"runId": run.key.run_id, "state": str(run.state), "output": run.output})
-        return Again(EVERY, f"no run of {key.name} since {since.isoformat(timespec='seconds')} has {wanted}")
+        nothing = f"no run of {key.name} since {_shown(since)} has {wanted}"
+        altogether = _duration(spec, "timeout", FOR_ALL)
+        left = _begun_at(call, now) + altogether - now
+        if left <= timedelta(0):
+            # The next attempt would begin where this one ends: none is made.
+            message = f"It did not come within {format_duration(altogether)}: {nothing}"
+            return Failure(TIMEOUT, message, FailureClass.PERMANENT)
+        return Again(min(_duration(spec, "every", EVERY), left), nothing)
+
+
+def _shown(at: datetime) -> str:
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _has_come(run: Run, wanted: str) -> bool:
@@ -114,4 +107,4 @@ def _resolved(call: Call) -> Mapping[str, Any]:
 
 def _duration(spec: Mapping[str, Any], name: str, default: timedelta) -> timedelta:
     given = spec.get(name)
-    return default if given is None else parse_duration(given, path=f"{SENSOR}.{name}")
+    return default if given is None else parse_duration(given, path=f"sensor.{name}")
