@@ -1,0 +1,1 @@
+"""Tasks that call AWS, on an account in memory."""
