@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from sweephand.calls import Call, Outcome, Skipped, Succeeded
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.operators import Operators
-from sweephand.ports import Call, Outcome, Skipped, Succeeded
 from tests.local.waiting import until
 from tests.operators.calls import call, is_alive
 
@@ -133,10 +133,10 @@ def test_an_error_is_permanent_if_it_or_a_base_of_it_is_named_so(operators: Oper
 def test_a_function_may_exit(operators: Operators, home: Path) -> None:
     assert run(operators, home, "exits", 0) == Succeeded(None)
     assert run(operators, home, "exits", 99) == Skipped("the task said so: exit code 99")
-    assert run(operators, home, "exits", "no table") == Failure("ExitCode", "It ended with exit code 1: no table")
+    assert run(operators, home, "exits", "no table") == Failure("ExitCode1", "It ended with exit code 1: no table")
 
 
-@pytest.mark.parametrize("option", ["requirements", "code", "secrets"])
+@pytest.mark.parametrize("option", ["requirements", "code"])
 def test_what_this_place_cannot_do_yet_fails_for_good(operators: Operators, home: Path, option: str) -> None:
     options: dict[str, Any] = {option: {"A": "b"}}
     outcome = operators.execute(call("python", "tasks:add", **options))

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from sweephand.calls import Outcome
 from sweephand.domain.templates import Reference, as_text, look_up, pieces
 from sweephand.errors import InvalidInput
 from sweephand.operators.operator import Attempt
 from sweephand.operators.program import environment, folder, run
-from sweephand.ports import Outcome
 
 _SHELL: Final = "/bin/sh"
 
@@ -44,5 +44,10 @@ def _line(attempt: Attempt) -> tuple[str, dict[str, str]]:
             return piece
         return f"${{{names.setdefault(piece, f'SWEEPHAND_VALUE_{len(names) + 1}')}}}"
 
-    line = "".join(map(written, pieces(attempt.call.task.spec["value"], "command", is_shell=True)))
+    line = "".join(
+        map(
+            written,
+            pieces(attempt.call.task.spec["value"], "command", is_shell=True, is_mapped="item" in attempt.known),
+        )
+    )
     return line, {name: as_text(look_up(piece, attempt.known, "command")) for piece, name in names.items()}

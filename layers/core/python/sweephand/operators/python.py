@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from sweephand.calls import Outcome
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.errors import InvalidInput
 from sweephand.operators.operator import Attempt
 from sweephand.operators.program import environment, folder, run
-from sweephand.ports import Outcome
+from sweephand.operators.runner import MESSAGE_CHARS_MAX
 
 _RUNNER: Final = Path(__file__).with_name("runner.py")
 """Run as a file, not as a module: it needs nothing of ours, and importing us would take longer than most tasks."""
@@ -44,10 +45,11 @@ class Python:
         request.write_text(json.dumps(call))
         # -P: our folder does not become a place to import from; -u: what was printed before a kill is not lost.
         outcome = run(attempt, [sys.executable, "-P", "-u", str(_RUNNER), str(request)], env=env, cwd=folder(attempt))
-        return _told(failure) if isinstance(outcome, Failure) and failure.exists() else outcome
+        return _told(attempt, failure) if isinstance(outcome, Failure) and failure.exists() else outcome
 
 
-def _told(failure: Path) -> Failure:
+def _told(attempt: Attempt, failure: Path) -> Failure:
     told = json.loads(failure.read_text())
     kind = FailureClass.PERMANENT if told["permanent"] else FailureClass.TRANSIENT
-    return Failure(told["error"][:128], told["message"], kind)
+    message = attempt.redact(told["message"], cut_after=len(told["message"]) >= MESSAGE_CHARS_MAX)
+    return Failure(attempt.redact(told["error"])[:128], message, kind)
