@@ -1,0 +1,1 @@
+"""Agents: real processes that do one attempt each."""
