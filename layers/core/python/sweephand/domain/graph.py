@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sweephand.domain.fields import nearest
+from sweephand.domain.job import TriggerRule
 
-__all__ = ["graph_errors"]
+__all__ = ["graph_errors", "rule_errors"]
 
 _NAMES_SHOWN: Final = 10
 
@@ -27,8 +28,7 @@ def graph_errors(tasks: Sequence[Any], path: str) -> Iterator[tuple[str, str]]:
             yield f"{path}[{n}].id", f"Task '{name}' is already at {path}[{places[name]}]: ids are unique."
             continue
         places[name] = n
-        parents = task.get("needs")
-        needs[name] = [one for one in parents if isinstance(one, str)] if isinstance(parents, list) else []
+        needs[name] = _names(task.get("needs"))
     for name, parents in needs.items():
         for at, parent in enumerate(parents):
             if parent == name:
@@ -41,6 +41,25 @@ def graph_errors(tasks: Sequence[Any], path: str) -> Iterator[tuple[str, str]]:
     cycle = _cycle({name: [one for one in parents if one != name] for name, parents in needs.items()})
     if cycle:
         yield f"{path}[{places[cycle[0]]}].needs", f"These tasks need each other: {_drawn(cycle)}."
+
+
+def rule_errors(tasks: Sequence[Any], path: str, *, is_stopping: bool) -> Iterator[tuple[str, str]]:
+    """What these task documents cannot be for each other, although their edges are right."""
+    needed = {one for task in tasks if isinstance(task, Mapping) for one in _names(task.get("needs"))}
+    for n, task in enumerate(tasks):
+        if not isinstance(task, Mapping):
+            continue
+        if task.get("branch") is True and task.get("map") is None and task.get("id") not in needed:
+            yield f"{path}[{n}].branch", "No task needs this one: there is nothing for its output to choose."
+        if is_stopping and task.get("when") not in (None, TriggerRule.ALL_SUCCESS):
+            yield (
+                f"{path}[{n}].when",
+                'With "onFailure: stop" nothing starts after a failure: all tasks are "all_success".',
+            )
+
+
+def _names(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def _cycle(needs: Mapping[str, Sequence[str]]) -> list[str]:

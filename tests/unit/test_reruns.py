@@ -1,0 +1,118 @@
+"""Runs done again in part: what starts anew, and what is carried over."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweephand.domain.dag import Graph, byte_of, compiled, state_of
+from sweephand.domain.ready import ready
+from sweephand.domain.reruns import Rerun, anew_after_mark, instances_anew, rerun_from_failed, rerun_from_task
+from sweephand.domain.task import TaskState
+from tests.dags.player import Player, job_of
+from tests.dags.scripts import script_of
+
+SUCCEEDED, FAILED, SKIPPED = TaskState.SUCCEEDED, TaskState.FAILED, TaskState.SKIPPED
+HELD_UP, CANCELLED, WAITING = TaskState.UPSTREAM_FAILED, TaskState.CANCELLED, TaskState.WAITING
+
+NEEDS = {
+    "extract": [],
+    "choose": ["extract"],
+    "unchosen": ["choose"],
+    "load": ["extract"],
+    "check": ["load"],
+    "clean": ["load"],
+    "report": ["check", "unchosen"],
+}
+ENDS = {
+    "extract": SUCCEEDED,
+    "choose": SUCCEEDED,
+    "unchosen": SKIPPED,
+    "load": FAILED,
+    "check": HELD_UP,
+    "clean": SUCCEEDED,
+    "report": HELD_UP,
+}
+GRAPH: Graph = compiled(
+    job_of({"name": "job", "tasks": [{"id": i, "needs": n, "run": {"external": {}}} for i, n in NEEDS.items()]})
+)
+STATES = bytes(byte_of(ENDS[name]) for name in NEEDS)
+
+
+def names(places: frozenset[int]) -> set[str]:
+    return {GRAPH.tasks[place].id for place in places}
+
+
+def begins_with(rerun: Rerun) -> dict[str, TaskState]:
+    return {task.id: state_of(byte) for task, byte in zip(GRAPH.tasks, rerun.states, strict=True)}
+
+
+def test_from_failed_carries_over_what_succeeded_and_skips_that_stand() -> None:
+    rerun = rerun_from_failed(GRAPH, STATES)
+    assert names(rerun.anew) == {"load", "check", "clean", "report"}
+    assert names(rerun.first) == {"load"}
+    anew = dict.fromkeys(["load", "check", "clean", "report"], WAITING)
+    assert begins_with(rerun) == {**ENDS, **anew}
+
+
+def test_from_failed_takes_up_what_was_cancelled_and_what_never_came() -> None:
+    states = bytes(map(byte_of, (SUCCEEDED, CANCELLED, CANCELLED, SUCCEEDED, WAITING, SUCCEEDED, WAITING)))
+    assert names(rerun_from_failed(GRAPH, states).anew) == {"choose", "unchosen", "check", "report"}
+
+
+def test_a_run_without_failures_has_nothing_to_do_again() -> None:
+    rerun = rerun_from_failed(GRAPH, bytes([byte_of(SUCCEEDED)]) * len(NEEDS))
+    assert not rerun.anew
+
+
+def test_from_a_task_starts_it_and_everything_after_it() -> None:
+    rerun = rerun_from_task(GRAPH, STATES, GRAPH.named("choose"))
+    assert names(rerun.anew) == {"choose", "unchosen", "report"}
+    assert names(rerun.first) == {"choose"}
+    assert begins_with(rerun)["load"] is FAILED
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_a_rerun_from_failed_of_the_same_script_comes_to_the_same_ends(seed: int) -> None:
+    script = script_of(seed, tasks_max=30)
+    first = Player(script, Random(seed))
+    ends = first.play()
+    again = Player(script, Random(seed + 1))
+    rerun = rerun_from_failed(again.graph, first.states)
+    again.states, again.instances, again.outputs = rerun.states, first.instances, first.outputs
+    carried = {task.id for place, task in enumerate(again.graph.tasks) if place not in rerun.anew}
+    again.known["tasks"] = {name: one for name, one in first.known["tasks"].items() if name in carried}
+    for place in rerun.anew:
+        again.instances.pop(place, None)
+    assert again.play() == ends
+    for task, parents in enumerate(again.graph.parents):
+        assert (task in rerun.anew) >= (not rerun.anew.isdisjoint(parents)), "what needs something new is new"
+        assert (task in rerun.first) == (task in rerun.anew and rerun.anew.isdisjoint(parents))
+
+
+def test_instances_that_succeeded_or_were_skipped_are_carried_over() -> None:
+    assert instances_anew(dict(enumerate(TaskState))) == {0, 1, 2, 3, 5, 6, 8}
+
+
+# Marks.
+
+
+def test_a_mark_has_what_only_followed_decided_anew() -> None:
+    load, clean = GRAPH.named("load"), GRAPH.named("clean")
+    anew = anew_after_mark(GRAPH, STATES, load, began={clean})
+    assert names(anew) == {"check", "report"}
+    states = bytearray(STATES)
+    states[load] = byte_of(SUCCEEDED)
+    for place in anew:
+        states[place] = 0
+    decided = ready(GRAPH, bytes(states), None, {})
+    assert [GRAPH.tasks[move.task].id for move in decided.moves] == ["check"]
+
+
+def test_a_mark_leaves_what_skipped_itself_and_what_follows_from_that() -> None:
+    choose, unchosen = GRAPH.named("choose"), GRAPH.named("unchosen")
+    assert not anew_after_mark(GRAPH, STATES, choose, began={unchosen})
+    assert names(anew_after_mark(GRAPH, STATES, choose)) == {"unchosen", "report"}
