@@ -21,24 +21,25 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
     parser.add_argument("--seed", type=int, help="only this seed, with its story")
     parser.add_argument("--engine", choices=("sqlite", "moto"), default="sqlite")
+    parser.add_argument("--dags", action="store_true", help="worlds with jobs of several tasks")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: one per core)")
     options = parser.parse_args()
     if options.seed is not None:
-        result = simulate(options.seed, options.engine)
+        result = simulate(options.seed, options.engine, dags=options.dags)
         print("\n".join(result.story))
         print(summary([result], 0))
         return report([result])
     began = perf_counter()
     seeds = range(options.first, options.first + options.seeds)
     with ProcessPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(partial(simulated, engine=options.engine), seeds, chunksize=4))
+        results = list(pool.map(partial(simulated, engine=options.engine, dags=options.dags), seeds, chunksize=4))
     print(summary(results, perf_counter() - began))
     return report(results)
 
 
-def simulated(seed: int, engine: str) -> Result:
+def simulated(seed: int, engine: str, *, dags: bool) -> Result:
     """A seed's result; thousands of stories with a good end would only fill the memory."""
-    result = simulate(seed, engine)
+    result = simulate(seed, engine, dags=dags)
     return result if result.violations else replace(result, story=[])
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import Namespace, RunKey
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.engine.attempt import Fate, attempt
@@ -20,7 +21,7 @@ from sweephand.engine.tick import tick
 from sweephand.engine.watch import watch
 from sweephand.errors import Unavailable
 from sweephand.messages import AttemptRun, SweepShards, decode
-from sweephand.ports import Call, Delivery, Lane, Outcome, Pace, Succeeded, World
+from sweephand.ports import Delivery, Lane, Pace, World
 from tests.simulation.clockwork import A_SECOND, Actor, Clockwork, Crash
 from tests.simulation.engines import Ground
 from tests.simulation.faults import FaultyPort, FaultyQueue, Weather
@@ -67,6 +68,7 @@ class Stage:
             dice=SeededDice(self.work.rng),
             jobs=seen("jobs", RecordedJobs(stores.jobs, self.record)),
             runs=seen("runs", RecordedRuns(stores.runs, self.record, actor)),
+            dags=seen("dags", stores.dags),
             due=seen("due", stores.due),
             shards=seen("shards", stores.shards),
             slots=seen("slots", stores.slots),
@@ -77,6 +79,9 @@ class Stage:
             queue=seen("queue", FaultyQueue(stores.queue, self.weather)),
             inbox=seen("inbox", stores.inbox),
             views=seen("views", stores.views),
+            logs=seen("logs", stores.logs),
+            artifacts=seen("artifacts", stores.artifacts),
+            secrets=seen("secrets", stores.secrets),
             target=SimTarget(self, actor),
             pace=self.pace,
             owner=str(actor),
@@ -186,7 +191,7 @@ def _deal_with(stage: Stage, world: World, actor: Actor, delivery: Delivery) -> 
         return
     assert isinstance(message, AttemptRun)
     attempted = attempt(world, message, delivery)
-    stage.work.tell(actor, f"{message.run.job.name}/{message.run.run_id}: {attempted.event}")
+    stage.work.tell(actor, f"{str(message.run).partition(chr(47))[2]}: {attempted.event}")
     if attempted.fate is Fate.DELETE:
         world.inbox.delete([delivery])
     elif attempted.fate is Fate.KEEP:

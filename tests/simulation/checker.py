@@ -9,12 +9,16 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+from sweephand.domain.dag import Graph, compiled, summary
 from sweephand.domain.ids import JobKey, RunKey, run_id_of_fire
-from sweephand.domain.job import CatchupPolicy, Change, Guarantee, Job, JobEvent
+from sweephand.domain.job import CatchupPolicy, Change, Guarantee, Job, JobEvent, TriggerRule
 from sweephand.domain.ledger import Dropped
+from sweephand.domain.mapping import parts_of
+from sweephand.domain.ready import verdict
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import ACTIVE, RUN_LIFECYCLE, UNSTARTED, Run, RunState, Trigger
 from sweephand.domain.schedule import Schedule
+from sweephand.domain.task import TaskEvent
 from tests.simulation.cast import NAMESPACE, Effect
 from tests.simulation.record import Record, Step
 
@@ -55,6 +59,8 @@ class Checker:
             found += self._room_of(head.key)
         for key, steps in self.record.steps.items():
             found += self._life_of(key, steps)
+            if self._is_dag(steps[-1].run):
+                found += self._tasks_of(steps[-1].run)
         found += self._effects()
         found += self._triggers()
         found += self._pool()
@@ -156,6 +162,7 @@ class Checker:
                 old.state is RunState.RUNNING
                 and new.state in (RunState.SUCCEEDED, RunState.RETRYING)
                 and after.by != old.owner
+                and not self._is_dag(new)
             ):
                 yield f"I3 {key} was completed by {after.by} while {old.owner} owned it"
         if any(step.run.rev == 0 for step in steps[1:]):
@@ -169,6 +176,37 @@ class Checker:
             truly_until = old.lease_until - before.skew
             if after.at + BLUR < truly_until:
                 yield f"I4 {key} was claimed at {after.at}, long before the lease ended at {truly_until}"
+
+    # I8: a task starts when its needs are met, and none outlives its run.
+
+    def _tasks_of(self, run: Run) -> Iterator[str]:
+        progress, graph = self.stores.dags.get(run.key), compiled(self._job_of(run))
+        tasks: list[Run] = self.stores.runs.tasks(run.key, limit=100_000)
+        for task in tasks:
+            if not task.is_terminal and run.is_terminal:
+                yield f"I7 {task.key} is still {task.state} ({task.reason}) although its run {run.state}"
+            yield from self._began_in_time(task, graph, progress.states)
+        if run.state is RunState.SUCCEEDED and summary(graph, progress.states).is_failed:
+            yield f"I8 {run.key} succeeded although a last task did not"
+
+    def _began_in_time(self, task: Run, graph: Graph, states: bytes) -> Iterator[str]:
+        began = next((one.at for one in self.record.steps[task.key] if one.run.state is RunState.RUNNING), None)
+        if began is None:
+            return
+        place = graph.named(parts_of(task.key.task)[0])
+        parents = graph.parents[place]
+        rule = graph.tasks[place].when
+        seen = 0
+        for parent in parents:
+            seen |= states[parent] & 0xF0
+        if parents and verdict(rule, seen, is_done=True) is not TaskEvent.RELEASED:
+            yield f"I8 {task.key} began although its needs were not met"
+        if rule in (TriggerRule.ONE_SUCCESS, TriggerRule.ALWAYS):
+            return
+        for other, steps in self.record.steps.items():
+            needed = other.task and other.whole == task.key.whole and graph.named(parts_of(other.task)[0]) in parents
+            if needed and not (steps[-1].run.is_terminal and steps[-1].at <= began):
+                yield f"I8 {task.key} began before {other} had ended"
 
     # I6: effects against attempts.
 
@@ -188,7 +226,7 @@ class Checker:
             if guarantee is Guarantee.EFFECTIVELY_ONCE:
                 yield from self._apart(key)
         for key, steps in self.record.steps.items():
-            if steps[-1].run.state is RunState.SUCCEEDED and not per_run[key]:
+            if steps[-1].run.state is RunState.SUCCEEDED and not per_run[key] and not self._is_dag(steps[-1].run):
                 yield f"I6 {key} succeeded without an effect"
 
     def _apart(self, key: RunKey) -> Iterator[str]:
@@ -207,7 +245,7 @@ class Checker:
         limit = self._latest_job(key).active_max
         if limit is None:
             return
-        moments = self._moments(lambda run: run.key.job == key, ACTIVE, lambda _: 1)
+        moments = self._moments(lambda run: run.key.job == key and not run.key.task, ACTIVE, lambda _: 1)
         if (most := _peak(moments)) > limit:
             yield f"slots: {key} had {most} active runs, {limit} allowed"
 
@@ -216,7 +254,7 @@ class Checker:
             return self._latest_job(run.key.job).concurrency.slots
 
         def uses(run: Run) -> bool:
-            return self._latest_job(run.key.job).concurrency.pool is not None
+            return self._latest_job(run.key.job).concurrency.pool is not None and not run.key.task
 
         moments = self._moments(uses, frozenset({RunState.RUNNING}), weight)
         if (most := _peak(moments)) > self.pool_slots:
@@ -254,6 +292,9 @@ class Checker:
     def _job_of(self, run: Run) -> Job:
         job: Job = self.stores.jobs.version(run.key.job, run.version).job
         return job
+
+    def _is_dag(self, run: Run) -> bool:
+        return run.version is not None and not run.key.task and self._job_of(run).is_dag
 
 
 def _was_skipped_as_paused(run: Run) -> bool:

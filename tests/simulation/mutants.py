@@ -93,6 +93,52 @@ MUTANTS = (
     ),
 )
 
+DAG_MUTANTS = (
+    Mutant(
+        "going to sleep without looking whether something ended",
+        "sweephand.embedded.dags",
+        ((' AND rev = ? AND noted = ?"', ' AND rev = ? AND noted >= 0 * ?"'),),
+    ),
+    Mutant(
+        "waking before the end is stored",
+        "sweephand.engine.complete",
+        (
+            (
+                "        if move(world, run, after):\n            run = after\n            break\n",
+                (
+                    "        if after.is_terminal and run.key.task:\n            note(world, run.key)\n"
+                    "        if move(world, run, after):\n            run = after\n            break\n"
+                ),
+            ),
+            ("    if run.is_terminal and (run.key.task or (", "    if run.is_terminal and (("),
+        ),
+    ),
+    Mutant(
+        "the token cleared before the call answered",
+        "sweephand.engine.wake",
+        (
+            (
+                "    if world.machines is not None:\n",
+                "    world.dags.woken(progress)\n    if world.machines is not None:\n",
+            ),
+            (
+                "        send_on(world, progress.run)\n    world.dags.woken(progress)\n",
+                "        send_on(world, progress.run)\n",
+            ),
+        ),
+    ),
+    Mutant(
+        "a token for every sleeper",
+        "sweephand.engine.tend",
+        (
+            (
+                "advance(world, run.key, token=world.dice.nonce(), look=look)",
+                "advance(world, run.key, token='message', look=look)",
+            ),
+        ),
+    ),
+)
+
 
 @contextmanager
 def applied(mutant: Mutant) -> Iterator[None]:

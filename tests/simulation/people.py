@@ -81,6 +81,25 @@ def job_document(rng: Random, name: str, *, start: datetime, end: datetime, dens
     return document
 
 
+def with_tasks(rng: Random, document: dict[str, Any]) -> dict[str, Any]:
+    """The same job with a handful of tasks that need each other."""
+    tasks: list[dict[str, Any]] = []
+    for n in range(rng.randint(2, 6)):
+        task: dict[str, Any] = {"id": f"t{n}", "run": {"command": ["true"]}}
+        if n:
+            task["needs"] = [f"t{one}" for one in sorted(rng.sample(range(n), min(n, rng.randint(1, 2))))]
+            task["when"] = rng.choice(("all_success", "all_success", "all_done", "one_success", "none_failed"))
+        if rng.random() < 0.2:
+            task["map"] = {"over": rng.choice(([1, 2], [1, 2, 3]))}
+        if rng.random() < 0.15:
+            task["pool"] = "tasks"
+        tasks.append(task)
+    rest = {name: value for name, value in document.items() if name != "command"}
+    if rng.random() < 0.2:
+        rest["runTimeout"] = rng.choice(("5m", "30m"))
+    return {**rest, "tasks": tasks}
+
+
 def schedule_document(rng: Random, *, start: datetime, end: datetime, dense: bool) -> dict[str, Any]:
     """A random schedule that ends with the faults."""
     text = rng.choice(DENSE if dense else SCHEDULES)

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from sweephand import aws
 from sweephand.domain.job import CatchupPolicy, JobStatus
 from sweephand.engine.put import put
@@ -18,7 +20,7 @@ from tests.simulation.checker import SKEW, Checker
 from tests.simulation.clockwork import A_SECOND, Actor, Clockwork
 from tests.simulation.engines import ground
 from tests.simulation.faults import CALM, Odds, Weather
-from tests.simulation.people import People, job_document
+from tests.simulation.people import People, job_document, with_tasks
 from tests.simulation.record import Record
 
 STARTS: Final = (
@@ -47,12 +49,14 @@ class Result:
     story: list[str] = field(default_factory=list, repr=False)
 
 
-def simulate(seed: int, engine: str = "sqlite") -> Result:
-    """Run a seed. Even seeds have no auditor and lose no message: the protocols alone must bring everything home.
+def simulate(seed: int, engine: str = "sqlite", *, dags: bool = False) -> Result:
+    """Run a seed; with `dags`, in a world where half of the jobs have several tasks.
+
+    Even seeds have no auditor and lose no message: the protocols alone must bring everything home.
 
     Odd seeds lose messages, freeze actors for long, and stop everything for hours; there the auditor is the last net.
     """
-    rng = Random(f"{engine}-{seed}")
+    rng = Random(f"{engine}-{seed}-dags" if dags else f"{engine}-{seed}")
     wild = seed % 2 == 1
     start = rng.choice(STARTS) + A_SECOND * rng.randrange(3600)
     active = timedelta(minutes=rng.uniform(100, 150) if engine == "sqlite" else 50)
@@ -60,8 +64,10 @@ def simulate(seed: int, engine: str = "sqlite") -> Result:
     odds = Odds(lost=0.01, freeze_s=240, late_s=600) if wild else Odds()
     weather = Weather(work, CALM)
     with ground(engine, work, weather) as found:
-        stage = Stage(work, weather, found, Record(work), aws.PACE)
-        people = _set_up(stage, rng, start, start + active, dense=engine == "moto")
+        # Where nothing gets lost, nobody need look after runs: each end of a task wakes whoever sleeps.
+        pace = aws.PACE if wild else replace(aws.PACE, looked_after=timedelta(days=1))
+        stage = Stage(work, weather, found, Record(work), pace)
+        people = _set_up(stage, rng, start, start + active, dense=engine == "moto", dags=dags)
         _enter(stage, people, rng, wild)
         weather.odds = odds
         if wild:
@@ -85,16 +91,19 @@ def simulate(seed: int, engine: str = "sqlite") -> Result:
     )
 
 
-def _set_up(stage: Stage, rng: Random, start: datetime, end: datetime, *, dense: bool) -> People:
+def _set_up(stage: Stage, rng: Random, start: datetime, end: datetime, *, dense: bool, dags: bool) -> People:
     """The jobs, before anything goes wrong."""
     names = [f"job{number:02d}" for number in range(rng.randint(10, 13))]
     documents = {name: job_document(rng, name, start=start, end=end, dense=dense) for name in names}
+    if dags:
+        documents |= {name: with_tasks(rng, documents[name]) for name in names[::2]}
     people = People(stage, start, end, documents, dense=dense)
     clerk = Actor("clerk", timedelta(0), lambda _: None)
 
     def life(actor: Actor) -> None:
         world = stage.world_of(actor)
         put_pool(world, NAMESPACE, "shared", POOL_SLOTS, expected=0)
+        put_pool(world, NAMESPACE, "tasks", POOL_SLOTS, expected=0)
         for document in documents.values():
             put(world, NAMESPACE, document, actor="clerk", expected=None)
         stage.work.sleep(timedelta(days=365))

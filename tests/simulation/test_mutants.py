@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.mutants import MUTANTS, Mutant, applied
+from tests.simulation.mutants import DAG_MUTANTS, MUTANTS, Mutant, applied
 from tests.simulation.scenario import simulate
 
 SEEDS = 300
@@ -20,6 +20,18 @@ def test_a_world_with_this_bug_breaks_a_promise(mutant: Mutant, record_property:
                 record_property("mutant", f"{mutant}: seed {seed}: {violations[0]}")
                 return
     pytest.fail(f"{SEEDS} seeds did not notice: {mutant}")
+
+
+@pytest.mark.parametrize("mutant", DAG_MUTANTS, ids=str)
+def test_a_world_of_tasks_with_this_bug_breaks_a_promise(mutant: Mutant, record_property: object) -> None:
+    assert callable(record_property)
+    with applied(mutant):
+        for seed in range(0, SEEDS, 2):  # in the others, a run is looked after whatever happens
+            violations = simulate(seed, dags=True).violations
+            if violations:
+                record_property("mutant", f"{mutant}: seed {seed}: {violations[0]}")
+                return
+    pytest.fail(f"{SEEDS // 2} seeds did not notice: {mutant}")
 
 
 def test_a_mutant_leaves_no_trace() -> None:

@@ -11,6 +11,7 @@ from tests.simulation.scenario import Result, simulate
 
 SQLITE_SEEDS, SQLITE_BATCH = 300, 10
 MOTO_SEEDS, MOTO_BATCH = 10, 1
+DAG_SEEDS, MOTO_DAG_SEEDS = 100, 2
 
 
 def _check(results: list[Result], record_property: object) -> None:
@@ -30,6 +31,16 @@ def _check(results: list[Result], record_property: object) -> None:
 @pytest.mark.parametrize("batch", range(SQLITE_SEEDS // SQLITE_BATCH))
 def test_nothing_is_lost_or_doubled_on_sqlite(batch: int, record_property: object) -> None:
     _check([simulate(batch * SQLITE_BATCH + number) for number in range(SQLITE_BATCH)], record_property)
+
+
+@pytest.mark.parametrize("batch", range(DAG_SEEDS // SQLITE_BATCH))
+def test_nothing_is_lost_or_doubled_where_jobs_have_several_tasks(batch: int, record_property: object) -> None:
+    _check([simulate(batch * SQLITE_BATCH + number, dags=True) for number in range(SQLITE_BATCH)], record_property)
+
+
+@pytest.mark.parametrize("seed", range(MOTO_DAG_SEEDS))
+def test_tasks_are_not_lost_or_doubled_on_dynamodb_and_sqs(seed: int, record_property: object) -> None:
+    _check([simulate(seed, "moto", dags=True)], record_property)
 
 
 @pytest.mark.parametrize("seed", range(MOTO_SEEDS))

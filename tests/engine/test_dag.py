@@ -1,0 +1,172 @@
+"""Runs of several tasks: released as their needs are met, ended when all are over, on both stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sweephand.calls import Call, Outcome, Succeeded
+from sweephand.domain.dag import state_of
+from sweephand.domain.ids import RunKey
+from sweephand.domain.run import Run, RunState
+from sweephand.engine.cancel import cancel
+from sweephand.engine.lookup import graph_of, version_of
+from sweephand.engine.put import put
+from sweephand.engine.trigger import trigger
+from sweephand.ports import Lane
+from tests.engine.faults import dying_before
+from tests.engine.world import NS, PERMANENT, TRANSIENT, Town, job
+
+COMMAND = {"command": ["true"]}
+
+
+def task(name: str, *needs: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "needs": list(needs), "run": COMMAND, **more}
+
+
+def begun(town: Town, *tasks: dict[str, Any], **more: Any) -> RunKey:
+    put(town.world, NS, {"name": "job", "tasks": list(tasks), **more}, actor="ann", expected=None)
+    return trigger(town.world, job(), params={"region": "eu"}).key
+
+
+def states(town: Town, key: RunKey) -> dict[str, str]:
+    """Every task's state, as the last advance knew it."""
+    run, progress = town.run(key), town.stores.dags.get(key)
+    definition = version_of(town.world, key.job, run.version or 0).job
+    assert definition is not None
+    tasks = graph_of(town.world, key.job, run.version or 0, definition).tasks
+    return {one.id: str(state_of(byte)) for one, byte in zip(tasks, progress.states, strict=True)}
+
+
+def order(town: Town) -> list[str]:
+    """The tasks in the order in which they were begun."""
+    return [call.run.task for call in town.calls()]
+
+
+def by_task(answers: dict[str, Any]) -> Callable[[Call], Outcome]:
+    def rule(call: Call) -> Outcome:
+        answer = answers.get(call.run.key.task, Succeeded())
+        found: Outcome = answer(call) if callable(answer) else answer
+        return found
+
+    return rule
+
+
+def test_tasks_start_when_what_they_need_has_succeeded(either: Town) -> None:
+    key = begun(either, task("a"), task("b", "a"), task("c", "a"), task("d", "b", "c"))
+    either.drive()
+    assert order(either)[0] == "a"
+    assert order(either)[-1] == "d"
+    assert sorted(order(either)) == ["a", "b", "c", "d"]
+    run = either.run(key)
+    assert (run.state, run.epoch) == (RunState.SUCCEEDED, 1)
+    assert set(states(either, key).values()) == {"succeeded"}
+
+
+def test_a_failure_holds_up_what_comes_after_it_and_fails_the_run(either: Town) -> None:
+    either.target.rules["job"] = by_task({"b": PERMANENT})
+    key = begun(either, task("a"), task("b", "a"), task("c", "b"), task("d", "a"))
+    either.drive()
+    assert states(either, key) == {"a": "succeeded", "b": "failed", "c": "upstream_failed", "d": "succeeded"}
+    run = either.run(key)
+    assert run.state is RunState.FAILED
+    assert run.failure is not None
+    assert run.failure.message == "1 of 4 tasks failed: b."
+
+
+def test_a_task_is_tried_again_by_its_own_policy(either: Town) -> None:
+    either.target.rules["job"] = by_task({"b": lambda call: TRANSIENT if call.run.attempt < 3 else Succeeded("ok")})
+    retry = {"attempts": 3, "backoff": "fixed", "delay": "10s"}
+    key = begun(either, task("a"), task("b", "a", retry=retry))
+    either.advance(minutes=1)
+    assert order(either) == ["a", "b", "b", "b"]
+    assert either.run(key).state is RunState.SUCCEEDED
+    assert either.run(key).output == "ok"
+
+
+def test_a_task_gets_the_outputs_that_its_templates_name_and_the_runs_parameters(either: Town) -> None:
+    seen: list[Call] = []
+
+    def look(call: Call) -> Outcome:
+        seen.append(call)
+        return Succeeded()
+
+    either.target.rules["job"] = by_task({"a": Succeeded({"path": "s3://x"}), "b": look})
+    begun(either, task("a"), {"id": "b", "needs": ["a"], "run": {"command": ["load", "${tasks.a.output.path}"]}})
+    either.drive()
+    assert seen[0].known["tasks"] == {"a": {"output": {"path": "s3://x"}}}
+    assert seen[0].params["region"] == "eu"
+    assert seen[0].idempotency_key.endswith("/b")
+
+
+def test_a_mapped_task_runs_once_for_each_item(either: Town) -> None:
+    items: list[Any] = []
+
+    def load(call: Call) -> Outcome:
+        items.append(call.known["item"])
+        return Succeeded(call.known["index"] * 10)
+
+    def total(call: Call) -> Outcome:
+        return Succeeded(sum(call.known["tasks"]["load"]["output"]))
+
+    rules = {"list": Succeeded(["x", "y", "z"]), "sum": total, **{f"load[{n}]": load for n in range(3)}}
+    either.target.rules["job"] = by_task(rules)
+    key = begun(
+        either,
+        task("list"),
+        task("load", "list", map={"over": "${tasks.list.output}"}),
+        {"id": "sum", "needs": ["load"], "run": {"command": ["sum", "${tasks.load.output}"]}},
+    )
+    either.drive()
+    assert sorted(items) == ["x", "y", "z"]
+    assert either.run(key).output == 30
+
+
+def test_of_a_cancelled_run_no_task_starts_and_those_that_run_are_fenced(either: Town) -> None:
+    def cancels(call: Call) -> Outcome:
+        cancel(either.world, call.run.key.whole, actor="ann")
+        either.drive()
+        return Succeeded()
+
+    either.target.rules["job"] = by_task({"b": cancels})
+    key = begun(either, task("a"), task("b", "a"), task("c", "b"))
+    either.drive()
+    assert order(either) == ["a", "b"]
+    assert either.run(key).state is RunState.CANCELLED
+    assert states(either, key) == {"a": "succeeded", "b": "cancelled", "c": "cancelled"}
+    assert either.run(key.of_task("b")).state is RunState.CANCELLED
+
+
+def test_a_run_that_takes_longer_than_it_may_is_ended_with_its_tasks(either: Town) -> None:
+    retry = {"attempts": 9, "backoff": "fixed", "delay": "1h"}
+    either.target.rules["job"] = by_task({"a": TRANSIENT})
+    key = begun(either, task("a", retry=retry), task("b", "a"), runTimeout="15m")
+    either.advance(minutes=20)
+    run = either.run(key)
+    assert (run.state, run.failure and run.failure.error) == (RunState.FAILED, "Timeout")
+    assert states(either, key) == {"a": "cancelled", "b": "cancelled"}
+
+
+def test_a_task_whose_message_was_lost_is_sent_again(either: Town) -> None:
+    key = begun(either, task("a"), task("b", "a"))
+    lost: list[Run] = []
+    while not lost:
+        for delivery in either.stores.inbox.receive(Lane.NORMAL, most=10, hold=either.world.pace.lease_grace):
+            if '/a"' in delivery.body:
+                either.stores.inbox.delete([delivery])
+                lost.append(either.run(key.of_task("a")))
+            else:
+                either.deliver(either.world, delivery)
+    either.advance(minutes=25)
+    assert either.run(key).state is RunState.SUCCEEDED
+
+
+def test_instances_that_ended_before_anybody_said_that_they_were_released_are_not_forgotten(either: Town) -> None:
+    """Whoever released them dies before the vector knows of them."""
+    either.target.rules["job"] = by_task({"list": Succeeded(["x", "y"])})
+    key = begun(either, task("list"), task("load", "list", map={"over": "${tasks.list.output}"}), task("sum", "load"))
+    either.drive(dying_before(either.world, "dags.absorb", nth=2))
+    assert sorted(order(either)) == ["list", "load[0]", "load[1]"]
+    either.advance(minutes=2)
+    assert either.run(key).state is RunState.SUCCEEDED
+    assert sorted(order(either)) == ["list", "load[0]", "load[1]", "sum"]
