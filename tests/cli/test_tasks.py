@@ -1,0 +1,69 @@
+"""Commands about the tasks of a run: what they ask the server, and what they show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.scripted import Answer, scripted
+from tests.cli.test_commands import asked, run
+
+TASKS: list[dict[str, Any]] = [
+    {"id": "extract", "needs": [], "state": "succeeded", "reason": None, "attempt": 1},
+    {"id": "load", "needs": ["extract"], "state": "running", "reason": None, "attempt": 0},
+    {"id": "load[0]", "needs": ["extract"], "state": "running", "reason": None, "attempt": 1},
+    {"id": "gate", "needs": ["load"], "state": "retrying", "reason": "approval: an operator is asked", "attempt": 0},
+]
+RUN: dict[str, Any] = {"runId": "r", "jobId": "etl", "state": "running", "tasks": TASKS, "moreTasks": True}
+WHERE = "/jobs/etl/runs/r"
+
+
+def test_a_run_is_shown_with_its_tasks_as_a_tree() -> None:
+    with scripted(Answer(200, RUN)) as script:
+        lines = run(script, "run", "show", "etl", "r").stdout.splitlines()
+    table = lines[lines.index("") + 1 :]
+    assert [line.partition("  ")[0].split()[0] for line in table[1:2]] == ["extract"]
+    assert [len(line) - len(line.lstrip()) for line in table[1:5]] == [0, 2, 4, 4]
+    assert table[-1] == "There are more tasks: sweephand run tasks etl r"
+
+
+@pytest.mark.parametrize(
+    ("words", "call", "body"),
+    [
+        (
+            ["mark", "etl", "r", "load[0]", "skipped", "--note", "n"],
+            "load%5B0%5D/mark",
+            {"state": "skipped", "note": "n"},
+        ),
+        (["retry", "etl", "r", "load"], "load/retry", {"note": ""}),
+        (["cancel", "etl", "r", "--task", "load"], "load/cancel", {"note": ""}),
+        (["approve", "etl", "r", "gate", "--note", "ok"], "gate/approve", {"note": "ok"}),
+        (["reject", "etl", "r", "gate"], "gate/reject", {"note": ""}),
+    ],
+)
+def test_a_word_about_a_task_is_one_call(words: list[str], call: str, body: dict[str, Any]) -> None:
+    with scripted(Answer(200, {"id": "x", "state": "skipped"})) as script:
+        assert run(script, "run", *words).exit_code == 0
+    assert asked(script) == [f"POST {WHERE}/tasks/{call}"]
+    assert json.loads(script.questions[0].body) == body
+
+
+def test_the_only_task_that_asks_need_not_be_named() -> None:
+    listed = Answer(200, {"items": TASKS, "nextCursor": None})
+    with scripted(listed, Answer(200, {"id": "gate", "state": "succeeded"})) as script:
+        assert run(script, "run", "approve", "etl", "r").stdout == "gate succeeded\n"
+    assert asked(script)[1] == f"POST {WHERE}/tasks/gate/approve"
+    with scripted(Answer(200, {"items": TASKS[:2], "nextCursor": None})) as script:
+        assert run(script, "run", "reject", "etl", "r").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "body"),
+    [("failed", {"from": "failed"}), ("load", {"from": "task", "task": "load"}), ("all", {"from": "all"})],
+)
+def test_a_rerun_begins_where_it_is_told(start: str, body: dict[str, Any]) -> None:
+    with scripted(Answer(202, {"runId": "r.1"})) as script:
+        assert run(script, "run", "rerun", "etl", "r", "--from", start).exit_code == 0
+    assert json.loads(script.questions[0].body) == body
