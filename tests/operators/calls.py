@@ -11,12 +11,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sweephand.calls import Call, Outcome
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.job import Job, Task
 from sweephand.domain.run import Run
 from sweephand.domain.templates import run_facts
 from sweephand.operators import Operators
-from sweephand.ports import Call, Outcome
 
 FIRE_AT = datetime(2026, 10, 3, 23, 30, tzinfo=UTC)
 RUN = Run(

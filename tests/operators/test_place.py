@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from sweephand.calls import Call, Skipped, Succeeded
 from sweephand.domain.ids import RunId, RunKey
 from sweephand.domain.retry import Failure
 from sweephand.operators import Operators
-from sweephand.ports import Call, Skipped, Succeeded
 from tests.operators.calls import command
 
 SAVES = 'mkdir -p junk; cat "$SWEEPHAND_CHECKPOINT"; printf %s "$SWEEPHAND_ATTEMPT" >> "$SWEEPHAND_CHECKPOINT"; '

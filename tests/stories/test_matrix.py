@@ -1,0 +1,81 @@
+"""The matrix: every kind of task × every story × both engines. What is not there has a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from sweephand.domain.kinds import KINDS
+from sweephand.domain.retry import FailureClass
+from sweephand.domain.run import RunState
+from sweephand.engine.complete import TIMEOUT
+from tests.stories import plots
+from tests.stories.places import Place, Scene, on_moto, on_sqlite
+
+STORIES = ("succeeds", "fails", "recovers", "times_out", "is_cancelled")
+ELSEWHERE = {
+    "container": "runs where there are containers, and has tests of its own",
+    "job": "is not run by this version",
+    "approval": "is not run by this version",
+}
+ABSENT = {
+    ("wait", "recovers"): "it asks nobody but the clock: nothing of it can fail for a while",
+    ("sensor", "fails"): "what it looks for comes or does not: the end of its time is its only failure",
+}
+ATTEMPTS = {("sensor", "recovers"): 1}
+"""Of a story that recovers: the sensor's other job does, and its own attempt goes on."""
+
+Plot = Callable[[Scene], None]
+
+
+def plot_of(kind: str, story: str) -> Plot | None:
+    told = plots.SENT.get(kind, {}).get(story) or getattr(plots, f"{kind}_{story}", None)
+    return told if callable(told) else None
+
+
+TOLD = [(kind, story) for kind in KINDS if kind not in ELSEWHERE for story in STORIES if (kind, story) not in ABSENT]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "moto"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    opened = {"sqlite": on_sqlite, "moto": on_moto}[request.param]
+    with opened(tmp_path_factory.mktemp(f"stories-{request.param}")) as there:
+        yield there
+
+
+def test_every_kind_has_every_story_or_a_reason_why_not() -> None:
+    missing = [f"{kind}: {story}" for kind, story in TOLD if plot_of(kind, story) is None]
+    assert missing == []
+    assert [one for one in ABSENT if plot_of(*one) is not None] == [], "a reason for what is there"
+    assert ELSEWHERE.keys() <= KINDS.keys()
+
+
+@pytest.mark.parametrize(("kind", "story"), TOLD, ids=str)
+def test_a_story(place: Place, kind: str, story: str) -> None:
+    plot = plot_of(kind, story)
+    assert plot is not None
+    scene = Scene(place, f"{kind.lower()}-{story.replace('_', '-')}")
+    place.aws.execution = {}
+    place.aws.next.clear()
+    place.aws.calls.clear()
+    plot(scene)
+    if scene.run_key is None:
+        return  # it was told in real time, where its end was seen
+    place.advance(seconds=30)
+    run = scene.run
+    match story:
+        case "succeeds":
+            assert (run.state, run.attempt) == (RunState.SUCCEEDED, 1)
+        case "fails":
+            assert (run.state, run.attempt) == (RunState.FAILED, 1), run
+            assert run.failure is not None
+            assert run.failure.kind is FailureClass.PERMANENT
+        case "recovers":
+            assert (run.state, run.attempt) == (RunState.SUCCEEDED, ATTEMPTS.get((kind, story), 2)), run
+        case "times_out":
+            assert (run.state, run.failure and run.failure.error) == (RunState.FAILED, TIMEOUT)
+        case _:
+            assert run.state is RunState.CANCELLED
+            place.advance(minutes=2)
+            assert scene.run == run, "what is cancelled stays so"
