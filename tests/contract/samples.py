@@ -149,6 +149,8 @@ identities: Final = st.fixed_dictionaries(
         "created_at": instants,
         "params": st.dictionaries(texts, jsons, max_size=3),
         "rerun_of": st.none() | texts,
+        "rerun_from": st.none() | texts,
+        "parent": st.none() | texts,
         "note": st.none() | texts,
     }
 )

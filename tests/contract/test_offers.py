@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from sweephand.domain.ids import Namespace
 from sweephand.ports import Offer
@@ -134,3 +135,13 @@ def test_a_queue_may_be_called_anything(stores: Stores) -> None:
 def test_offers_are_apart_from_due_entries(stores: Stores) -> None:
     stores.offers.offer("0", offer_of())
     assert stores.due.read(0, after=None, upto=NOW + HOUR, limit=10) == []
+
+
+def test_an_offer_says_who_comes_first_and_until_when(stores: Stores) -> None:
+    first = replace(offer_of(nonce="a"), first="wanda", first_until=NOW + 2 * SECOND)
+    for one in (offer_of(), first, replace(first, nonce="b", first="walter", first_until=NOW + TICK), offer_of()):
+        stores.offers.offer(QUEUE, one)
+        assert stores.offers.open(DEFAULT, QUEUE, limit=10) == [one]
+    stores.offers.offer(QUEUE, first)
+    stores.offers.withdraw(QUEUE, [replace(offer_of(nonce="a"))])
+    assert stores.offers.open(DEFAULT, QUEUE, limit=10) == []

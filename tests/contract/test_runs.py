@@ -29,7 +29,7 @@ from tests.contract.samples import (
 )
 from tests.contract.world import Stores, VirtualClock
 
-IDENTITY = ("fire_at", "start_at", "trigger", "created_at", "params", "rerun_of", "note")
+IDENTITY = ("fire_at", "start_at", "trigger", "created_at", "params", "rerun_of", "rerun_from", "parent", "note")
 
 
 def test_every_field_of_a_run_comes_back(stores: Stores, examples: settings) -> None:
@@ -306,6 +306,20 @@ def test_the_value_first_remembered_stays_until_its_end(stores: Stores, clock: V
     clock.advance(2 * SECOND)
     assert stores.runs.remember(DEFAULT, key, "fourth", until=NOW + 9 * HOUR) == "fourth"
     assert stores.runs.remember(DEFAULT, key, "fifth", until=NOW + 9 * HOUR) == "fourth"
+
+
+def test_what_is_noted_replaces_what_was_until_its_end(stores: Stores, clock: VirtualClock) -> None:
+    assert stores.runs.noted(DEFAULT, "cache/k") is None
+    stores.runs.note(DEFAULT, "cache/k", "first", until=NOW + HOUR)
+    stores.runs.note(DEFAULT, "cache/k", "second", until=NOW + 2 * HOUR)
+    assert stores.runs.noted(DEFAULT, "cache/k") == "second"
+    assert stores.runs.noted(Namespace("other"), "cache/k") is None
+    clock.advance(2 * HOUR)
+    assert stores.runs.noted(DEFAULT, "cache/k") == "second"
+    clock.advance(SECOND)
+    assert stores.runs.noted(DEFAULT, "cache/k") is None
+    stores.runs.note(DEFAULT, "cache/k", "third", until=NOW + 9 * HOUR)
+    assert stores.runs.noted(DEFAULT, "cache/k") == "third"
 
 
 def test_keys_are_remembered_per_namespace(stores: Stores) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from sweephand import ports
+from sweephand.artifacts import Artifacts
 from sweephand.embedded import open_stores
+from sweephand.logs import Logs
+from sweephand.secrets import Secrets
 from tests.contract.samples import NOW
 
 SQLITE: Final = ("sqlite-memory", "sqlite-file")
@@ -67,6 +70,15 @@ class Stores(Protocol):
 
     @property
     def views(self) -> ports.Views: ...
+
+    @property
+    def logs(self) -> Logs: ...
+
+    @property
+    def artifacts(self) -> Artifacts: ...
+
+    @property
+    def secrets(self) -> Secrets: ...
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+from sweephand.calls import Outcome, Succeeded
 from sweephand.domain.events import Event
 from sweephand.domain.job import CatchupPolicy
 from sweephand.engine.audit import audit
@@ -26,7 +27,7 @@ from sweephand.engine.tick import tick
 from sweephand.engine.trigger import trigger
 from sweephand.engine.watch import watch
 from sweephand.messages import Again, AttemptRun, encode
-from sweephand.ports import DeadLetter, Lane, Outcome, Succeeded, World
+from sweephand.ports import DeadLetter, Lane, World
 from tests.engine.faults import Story, void
 from tests.engine.world import (
     HOLD,

@@ -453,3 +453,12 @@ def test_notes_of_one_upstream_written_at_once_are_all_kept(either: Town) -> Non
     rival = with_another(either.world, "shared.put", lambda: after(either, "up", name="b"))
     after(either, "up", name="a", world=rival)
     assert dependents_of(either.world, job("up")) == ["a", "b", "c"]
+
+
+def test_the_success_of_a_task_is_not_yet_that_of_its_run(either: Town) -> None:
+    tasks = [{"id": one, "run": {"command": ["true"]}} for one in ("a", "b")]
+    put(either.world, NS, {"name": "up", "tasks": tasks}, actor="ann", expected=None)
+    after(either, "up")
+    whole = succeed(either, "up")
+    assert told(either, either.run(whole.key.of_task("a")), either.run(whole.key.of_task("b"))) == 0
+    assert told(either, whole) == 1

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import RunId
 from sweephand.domain.job import JobStatus
 from sweephand.domain.ledger import LedgerPage
@@ -13,13 +14,14 @@ from sweephand.domain.limits import REDRIVES_MAX
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.audit import Audited
+from sweephand.engine.delete import delete
 from sweephand.engine.project import project, rebuild
 from sweephand.engine.rerun import rerun
 from sweephand.engine.sweep import sweep
 from sweephand.engine.trigger import trigger
 from sweephand.engine.watch import Watched, watch
 from sweephand.messages import AttemptRun, SweepShards, encode
-from sweephand.ports import DeadLetter, Lane, Succeeded
+from sweephand.ports import DeadLetter, Lane
 from tests.engine.world import NS, PERMANENT, START, Town, at, code_of, job, run_key
 
 HOURLY = "0 * * * *"
@@ -205,6 +207,18 @@ def test_failures_in_a_row_pause_a_job_that_fires_often(town: Town, seconds: int
     town.advance(seconds=seconds * 8)
     assert len(town.calls()) == 3
     assert town.head().status is JobStatus.PAUSED
+
+
+def test_a_deleted_job_is_not_paused_when_its_last_run_fails(town: Town) -> None:
+    def deleted_meanwhile(_call: Call) -> Outcome:
+        delete(town.world, job(), actor="test")
+        return PERMANENT
+
+    town.target.rules["job"] = deleted_meanwhile
+    town.put(schedule="*/2 * * * *", pauseAfterFailures=1)
+    town.advance(minutes=5)
+    assert [one.state for one in town.runs()][:1] == [RunState.FAILED]
+    assert town.head().status is JobStatus.DELETED
 
 
 def test_a_batch_that_is_replayed_changes_nothing_and_a_rebuild_equals_the_projection(either: Town) -> None:

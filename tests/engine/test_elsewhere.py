@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.attempt import Fate, report
 from sweephand.engine.trigger import trigger
 from sweephand.messages import Again, Elsewhere, Unstarted
-from sweephand.ports import Call, Outcome, Succeeded
 from tests.engine.world import TRANSIENT, Answer, Town, code_of, job
 
 MINUTE = timedelta(minutes=1)

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import RunKey
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.claim import claim
@@ -16,7 +17,7 @@ from sweephand.engine.project import project, rebuild
 from sweephand.engine.put import put
 from sweephand.engine.trigger import trigger
 from sweephand.errors import Conflict, StaleEpoch, StaleVersion
-from sweephand.ports import Call, Outcome, Succeeded, World
+from sweephand.ports import World
 from tests.engine.faults import Fault, dying_before, failing_at, with_another
 from tests.engine.world import NS, START, TRANSIENT, Crash, Town, at, dies, job, run_key
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from sweephand.calls import Succeeded
 from sweephand.domain.job import CatchupPolicy
 from sweephand.domain.run import ACTIVE, RunState
 from sweephand.engine.audit import audit
@@ -20,7 +21,7 @@ from sweephand.engine.share import put_pool
 from sweephand.engine.tick import tick
 from sweephand.engine.trigger import trigger
 from sweephand.errors import Conflict, StaleVersion
-from sweephand.ports import Lane, Succeeded, World
+from sweephand.ports import Lane, World
 from tests.engine.faults import Act, Fault, Trap, crossed, dying_before, trapped, void, with_another
 from tests.engine.stories import CLIENTS, DELIVERIES, REPORTS
 from tests.engine.world import HOLD, NS, RUN_LANES, TRANSIENT, Town, at, dies, job, run_key

@@ -8,21 +8,25 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sweephand.domain.reasons import ReasonCode
+from sweephand.calls import Call, Outcome, Succeeded
+from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.retry import FailureClass
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.cancel import cancel
 from sweephand.engine.look import Looking
 from sweephand.engine.put import put
 from sweephand.engine.trigger import trigger
-from tests.engine.world import NS, TRANSIENT, Town, at, code_of, job
+from sweephand.engine.why import why_run
+from sweephand.errors import Unavailable
+from sweephand.messages import Again
+from tests.engine.world import NS, PERMANENT, TRANSIENT, Town, at, code_of, dies, job
 
 MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
 def waiting(either: Town) -> Town:
-    either.world = replace(either.world, target=Looking(either.target, either.stores.runs, either.clock))
+    either.world = replace(either.world, target=Looking(either.target, either.world))
     return either
 
 
@@ -124,3 +128,82 @@ def test_what_is_null_has_its_default(waiting: Town) -> None:
     waiting.drive()
     nothing = dict.fromkeys(("state", "within", "every", "timeout"))
     assert begun(waiting, {"sensor": {"job": "ingest", **nothing}}).state is RunState.SUCCEEDED
+
+
+FILE = {"sensor": {"http": {"url": "https://example.org/file"}, "every": "2m", "timeout": "20m"}}
+NOT_YET = Again(timedelta(0), "the file is not there")
+
+
+def test_what_is_outside_is_looked_at_by_the_target_until_it_comes(waiting: Town) -> None:
+    waiting.target.answers("job", NOT_YET, TRANSIENT, Succeeded({"status": 200}))
+    run = begun(waiting, FILE)
+    assert (run.state, run.attempt, run.owner is None or run.lease_until is None) == (RunState.RETRYING, 0, True)
+    assert run.reason == Reason(ReasonCode.WAITING, "the file is not there")
+    waiting.advance(minutes=3)
+    (blocker,) = why_run(waiting.world, run.key).blockers
+    assert blocker.detail == "the last look failed: Hiccup: came back empty"
+    waiting.advance(minutes=2)
+    after = waiting.run(run.key)
+    assert (after.state, after.attempt, after.output) == (RunState.SUCCEEDED, 1, {"status": 200})
+    assert len(waiting.calls()) == 3
+
+
+def test_a_look_without_an_answer_is_made_again(waiting: Town) -> None:
+    def unheard(_call: Call) -> Outcome:
+        raise Unavailable("nobody answered")
+
+    waiting.target.answers("job", unheard)
+    run = begun(waiting, FILE)
+    assert (run.state, run.lost) == (RunState.RETRYING, 0)
+    assert run.reason is not None
+    assert "nobody answered" in run.reason.detail
+    waiting.advance(minutes=3)
+    assert waiting.run(run.key).state is RunState.SUCCEEDED
+
+
+def test_a_look_that_cannot_be_mended_fails_at_once(waiting: Town) -> None:
+    waiting.target.answers("job", PERMANENT)
+    run = begun(waiting, FILE, retry={"attempts": 3})
+    assert (run.state, run.attempt, run.failure) == (RunState.FAILED, 1, PERMANENT)
+
+
+def test_looks_end_in_time_with_what_was_seen_last(waiting: Town) -> None:
+    waiting.target.rules["job"] = lambda _call: TRANSIENT
+    run = begun(waiting, FILE, retry={"attempts": 3})
+    waiting.advance(minutes=19)
+    assert waiting.run(run.key).state is RunState.RETRYING
+    waiting.advance(minutes=2)
+    after = waiting.run(run.key)
+    assert (after.state, code_of(after), after.attempt) == (RunState.FAILED, ReasonCode.TIMEOUT, 1)
+    assert after.failure is not None
+    assert "within 20m: the last look failed: Hiccup" in after.failure.message
+
+
+def test_no_look_is_made_of_what_was_cancelled(waiting: Town) -> None:
+    waiting.target.rules["job"] = lambda _call: NOT_YET
+    run = begun(waiting, FILE)
+    cancel(waiting.world, run.key, actor="ann")
+    waiting.advance(hours=1)
+    assert waiting.run(run.key).state is RunState.CANCELLED
+    assert len(waiting.calls()) == 1
+
+
+def test_a_look_is_short_however_long_the_task_may_take(waiting: Town) -> None:
+    given: list[timedelta] = []
+
+    def note(call: Call) -> Outcome:
+        given.append(call.timeout)
+        return Succeeded()
+
+    waiting.target.answers("job", note)
+    begun(waiting, FILE, timeout="6h")
+    assert given == [timedelta(seconds=30)]
+
+
+def test_a_worker_that_is_lost_in_a_look_is_soon_replaced(waiting: Town) -> None:
+    waiting.target.answers("job", dies)
+    run = begun(waiting, FILE, timeout="6h")
+    assert run.state is RunState.RUNNING
+    waiting.advance(minutes=4)
+    after = waiting.run(run.key)
+    assert (after.state, after.lost) == (RunState.SUCCEEDED, 1)

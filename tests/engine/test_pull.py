@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from sweephand.calls import Outcome, Succeeded
 from sweephand.domain.ids import Namespace, RunId
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import Run, RunState
@@ -24,7 +25,7 @@ from sweephand.engine.trigger import trigger
 from sweephand.engine.why import why_run
 from sweephand.engine.workers import seen, workers
 from sweephand.errors import NotFound, StaleEpoch, Unavailable
-from sweephand.ports import Lane, Offer, Outcome, Succeeded, World
+from sweephand.ports import Lane, Offer, World
 from tests.engine.faults import Fault, dying_before, failing_at, with_another
 from tests.engine.world import NS, PERMANENT, TRANSIENT, Crash, Town, at, code_of, job, run_key
 
@@ -79,7 +80,8 @@ def test_a_run_is_offered_leased_by_one_and_reported(either: Town) -> None:
 def test_of_two_workers_that_come_at_once_one_gets_the_run(either: Town) -> None:
     run = offered(either)
     others: list[Leased] = []
-    rival = with_another(either.world, "runs.move", lambda: others.extend(either.lease(worker="walter")))
+    elsewhere = either.another()
+    rival = with_another(either.world, "runs.move", lambda: others.extend(either.lease(elsewhere, worker="walter")))
     assert either.lease(rival) == []
     assert len(others) == 1
     assert (worker_of(either.run(run.key)), either.run(run.key).epoch) == ("walter", 1)

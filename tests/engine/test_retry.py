@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.limits import LOST_MAX, SIDES_BLUR
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.complete import complete
 from sweephand.engine.trigger import trigger
-from sweephand.ports import Call, Outcome, Succeeded
 from tests.engine.faults import Fault, failing_at
 from tests.engine.world import PERMANENT, TRANSIENT, Town, code_of, dies, job
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import RunKey
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import Run, RunState, Trigger
@@ -18,7 +19,6 @@ from sweephand.engine.planning import letter_for
 from sweephand.engine.rerun import rerun
 from sweephand.engine.trigger import trigger
 from sweephand.errors import Conflict, NotFound, StaleEpoch
-from sweephand.ports import Call, Outcome, Succeeded
 from tests.engine.faults import dying_before
 from tests.engine.world import PERMANENT, TRANSIENT, Crash, Town, at, code_of, dies, job, run_key
 

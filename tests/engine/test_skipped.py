@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from sweephand.calls import Call, Outcome, Skipped, Succeeded
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import RunState
 from sweephand.engine.complete import complete
-from sweephand.ports import Call, Outcome, Skipped, Succeeded
 from tests.engine.world import Town, at, code_of, dies, run_key
 
 SKIP = Skipped("the task said so: exit code 99")

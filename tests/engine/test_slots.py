@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from sweephand.calls import Succeeded
 from sweephand.domain.ids import RunKey
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import RunState
 from sweephand.engine.complete import complete
 from sweephand.engine.share import put_pool
 from sweephand.engine.trigger import trigger
-from sweephand.ports import Succeeded
 from tests.engine.faults import dying_before
 from tests.engine.world import NS, TRANSIENT, Town, at, code_of, dies, job, run_key
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from sweephand import aws, embedded
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.job import CatchupPolicy, Head
 from sweephand.domain.ledger import FireStatus, LedgerRow
@@ -33,7 +34,7 @@ from sweephand.engine.tick import tick
 from sweephand.engine.watch import watch
 from sweephand.errors import StaleEpoch, Unavailable
 from sweephand.messages import Elsewhere, SweepShards, decode
-from sweephand.ports import Call, Delivery, Lane, Outcome, Pace, Succeeded, World
+from sweephand.ports import Delivery, Lane, Pace, World
 
 NS: Final = Namespace("shop")
 START: Final = datetime(2027, 6, 15, 12, 0, 30, tzinfo=UTC)
@@ -283,7 +284,7 @@ class Town:
 
     def another(self, owner: str = "other", *, skew: timedelta = timedelta(0), **ports: Any) -> World:
         """The world as another process sees it."""
-        return replace(self.world, owner=owner, clock=Skewed(self.clock, skew), versions={}, **ports)
+        return replace(self.world, owner=owner, clock=Skewed(self.clock, skew), versions={}, pulled=set(), **ports)
 
 
 def job(name: str = "job") -> JobKey:

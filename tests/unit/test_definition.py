@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 
 from sweephand.domain.definition import (
     DOCUMENT_BYTES_MAX,
-    TASKS_MAX,
-    TriggerRule,
     decode_version,
     document_of,
     encode_version,
@@ -37,8 +35,10 @@ from sweephand.domain.job import (
     Overlap,
     Priority,
     Task,
+    TriggerRule,
 )
-from sweephand.domain.kinds import KINDS
+from sweephand.domain.kinds import KINDS, Offer
+from sweephand.domain.limits import TASKS_MAX
 from sweephand.domain.plain import DEPTH_MAX
 from sweephand.domain.retry import Backoff, Retry
 from sweephand.domain.schedule import EPOCH, At, Blackout, Every, Fold, Gap, HoldPolicy, Schedule
@@ -123,7 +123,7 @@ LONG: dict[str, Any] = {
 
 
 def job_of(document: Any, **changes: Any) -> Job:
-    return parse({**document, **changes}, namespace="default", now=NOW, operators=frozenset({"dbt"}))
+    return parse({**document, **changes}, namespace="default", now=NOW, operators={"dbt": Offer()})
 
 
 def errors_of(document: Any, **changes: Any) -> dict[str, str]:
@@ -286,7 +286,7 @@ def test_a_shell_line_stays_a_line() -> None:
 
 
 STEPS: Mapping[str, dict[str, Any]] = {
-    "command": {"command": ["true"], "cwd": "data", "skipExitCode": 3},
+    "command": {"command": ["true"], "cwd": "data", "skipExitCode": 3, "limits": {"memory": 512}},
     "python": {"python": "reports:daily", "args": [1], "kwargs": {"a": 1}, "requirements": ["requests==2"]},
     "container": {"container": {"image": "a:1"}},
     "lambda": {"lambda": "load", "async": True},
@@ -299,7 +299,7 @@ STEPS: Mapping[str, dict[str, Any]] = {
     "job": {"job": "other", "params": {"a": 1}},
     "wait": {"wait": {"for": "5m"}},
     "sensor": {"sensor": {"job": "ingest", "state": "ended", "within": "2h", "every": "30s", "timeout": "1d"}},
-    "approval": {"approval": {"by": "ops"}},
+    "approval": {"approval": {"by": ["operator"], "timeout": "1h", "message": "go?"}},
     "external": {"external": {}},
     "dbt": {"dbt": {"models": ["sales"]}},
 }

@@ -154,7 +154,18 @@ def test_a_move_makes_a_new_revision_with_the_tables_state_or_is_refused(state: 
     after: Run = MOVES[event](before)
     assert after.state is RUN_LIFECYCLE.arrows[state, meant]
     assert (after.rev, after.nonce, after.changed_at) == (before.rev + 1, "n", LATER)
-    for identity in ("key", "fire_at", "start_at", "trigger", "created_at", "params", "rerun_of", "note"):
+    for identity in (
+        "key",
+        "fire_at",
+        "start_at",
+        "trigger",
+        "created_at",
+        "params",
+        "rerun_of",
+        "rerun_from",
+        "parent",
+        "note",
+    ):
         assert getattr(after, identity) == getattr(before, identity)
     assert (after.ended_at is not None) == after.is_terminal
     assert (after.lease_until is not None) == (after.state is RunState.RUNNING)

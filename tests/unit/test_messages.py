@@ -47,7 +47,7 @@ def test_a_message_is_small_enough_for_any_queue(run: RunKey, timer: datetime) -
         '{"v":2,"attempt":"a/b/c"}',
         '{"attempt":"a/b/c"}',
         '{"v":1,"attempt":"a/b"}',
-        '{"v":1,"attempt":"a/b/c/d"}',
+        '{"v":1,"attempt":"a/b/c/d/e"}',
         '{"v":1,"attempt":5}',
         '{"v":1,"attempt":null}',
         '{"v":1,"attempt":"a/b/c","timer":"soon"}',

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.calls import Call, Outcome, Skipped, Succeeded
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.job import Task
 from sweephand.domain.retry import Failure, FailureClass
@@ -15,7 +16,6 @@ from sweephand.domain.run import Run, RunState
 from sweephand.errors import InvalidInput
 from sweephand.messages import Again, Unstarted
 from sweephand.orders import decode_call, decode_outcome, encode_call, encode_outcome
-from sweephand.ports import Call, Outcome, Skipped, Succeeded
 
 FIRE = datetime(2026, 11, 16, 6, tzinfo=UTC)
 

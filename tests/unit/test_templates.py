@@ -96,7 +96,7 @@ def test_any_text_is_resolved_or_refused_and_check_agrees(text: str) -> None:
         ("${params['x']}", "no template"),
         ("${params.x()}", "no template"),
         ("${" + ".".join("x" * 40) + "}", "no template"),
-        ("${HOME}", "'HOME' is no root of templates: use params, run, tasks; '$${' stands"),
+        ("${HOME}", "'HOME' is no root of templates: use params, run, secrets, tasks, item, index; '$${' stands"),
         ("${__class__.x}", "no root"),
         ("${run.fireat}", "A run has no 'fireat': did you mean 'fireAt'?"),
         ("${run.id.x}", "A run has no 'id.x'"),

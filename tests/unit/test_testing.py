@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from sweephand.calls import Call
 from sweephand.domain.run import RunState
 from sweephand.errors import InvalidInput, NotFound
-from sweephand.ports import Call
 from sweephand.testing import Permanent, VirtualScheduler
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "testing.md").read_text()

@@ -10,20 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from sweephand.artifacts import Artifacts
+from sweephand.calls import Target
+from sweephand.dags import Dags, Machines
+from sweephand.domain.budget import Lately
+from sweephand.domain.dag import Graph
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
-from sweephand.domain.job import Change, Head, JobVersion, Task
+from sweephand.domain.job import Change, Head, JobVersion
 from sweephand.domain.ledger import Dropped, LedgerPage
-from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run
 from sweephand.domain.slots import Slot
 from sweephand.domain.status import StatusRow
 from sweephand.domain.trail import Deed
-from sweephand.messages import Again, Elsewhere, Message, Unstarted
+from sweephand.logs import Logs
+from sweephand.messages import Message
+from sweephand.secrets import Secrets
 
 
 class Lane(StrEnum):
@@ -91,33 +96,6 @@ class DeadLetter(Struct, frozen=True):
     dead_at: datetime
 
 
-class Succeeded(Struct, frozen=True):
-    """The task ended well."""
-
-    output: Any = None
-
-
-class Skipped(Struct, frozen=True):
-    """The task found that there is nothing to do, and says why."""
-
-    reason: str
-
-
-Outcome = Succeeded | Skipped | Failure | Unstarted | Again
-
-
-class Call(Struct, frozen=True):
-    """What an operator needs to know to run a task once."""
-
-    run: Run
-    task: Task
-    params: Mapping[str, Any]
-    idempotency_key: str
-    timeout: timedelta
-    context: Mapping[str, Any] = MappingProxyType({})
-    """What templates call `run`, as plain JSON."""
-
-
 class Pace(Struct, frozen=True):
     """How far a world plans ahead, which depends on its queue's delays and on its clocks."""
 
@@ -135,8 +113,12 @@ class Pace(Struct, frozen=True):
     """How long a claim lasts where its owner renews it; None: as long as the attempt may take."""
     attempt_max: timedelta = timedelta.max
     """The longest that an attempt can take here; external workers have places of their own."""
+    launches: bool = False
+    """Whether agents are launched for containers, and for what takes longer than that."""
     slot_poll: timedelta = timedelta(minutes=1)
     """How often a waiting run looks for room by itself."""
+    looked_after: timedelta = timedelta(minutes=10)
+    """How often somebody sees to a run of several tasks, whatever its tasks say."""
     sweep_lease: timedelta = timedelta(seconds=55)
     """How long a sweeper has a shard to itself."""
 
@@ -196,6 +178,9 @@ class Runs(Protocol):
 
     def get(self, key: RunKey) -> Run | None: ...
 
+    def several(self, keys: Sequence[RunKey]) -> list[Run]:
+        """Those of these that are there, in any order."""
+
     def move(self, before: Run, after: Run) -> bool:
         """False where the run moved since; identity fields are not written."""
 
@@ -214,6 +199,9 @@ class Runs(Protocol):
         """Runs with id < `until` that are running or retrying, newest first, at most a hundred: `until` leaves out what
         is planned ahead. On AWS, which has no index of states, only the newest hundred ids below it are looked at."""
 
+    def tasks(self, run: RunKey, *, after: str = "", limit: int) -> list[Run]:
+        """The tasks of a run that were released or decided about, in the order of their ids, beginning after one."""
+
     def drop(self, job: JobKey, dropped: Dropped) -> None:
         """Record a stretch of fires that became no runs; the same beginning again replaces it."""
 
@@ -227,6 +215,12 @@ class Runs(Protocol):
 
     def remember(self, namespace: Namespace, key: str, value: str, *, until: datetime) -> str:
         """The value first remembered under this key: this one, or an earlier caller's; forgotten after `until`."""
+
+    def note(self, namespace: Namespace, key: str, value: str, *, until: datetime) -> None:
+        """Remember a value under this key, whatever was remembered before; forgotten after `until`."""
+
+    def noted(self, namespace: Namespace, key: str) -> str | None:
+        """What is remembered under this key; None where nothing is, or where its time is over."""
 
 
 class Due(Protocol):
@@ -336,6 +330,13 @@ class Offer(Struct, frozen=True, order=True):
     run: RunKey
     nonce: str = ""
     """Which offering of it this is."""
+    first: str = ""
+    """The worker that nobody else comes before, until `first_until`; for all where there is none."""
+    first_until: datetime | None = None
+
+    def is_for(self, worker: str, *, now: datetime) -> bool:
+        """Whether this worker may take it now."""
+        return self.first_until is None or worker == self.first or now >= self.first_until
 
 
 class Offers(Protocol):
@@ -394,25 +395,12 @@ class Views(Protocol):
     def clear(self, namespace: Namespace) -> None: ...
 
 
-class Target(Protocol):
-    """What runs a task: the operators, or a user's function in a test."""
-
-    def execute(self, call: Call) -> Outcome | Elsewhere: ...
-
-
-@runtime_checkable
-class Cancellable(Protocol):
-    """A target that can stop what it runs."""
-
-    def cancel(self, call: Call) -> None:
-        """Nobody waits for this call any more: its run was cancelled or taken over, or it is out of time."""
-
-
 class Stores(Struct, frozen=True):
     """What an adapter provides: everything that outlives a process."""
 
     jobs: Jobs
     runs: Runs
+    dags: Dags
     due: Due
     shards: Shards
     slots: Slots
@@ -423,6 +411,9 @@ class Stores(Struct, frozen=True):
     queue: Queue
     inbox: Inbox
     views: Views
+    logs: Logs
+    artifacts: Artifacts
+    secrets: Secrets
 
 
 class World(Stores, frozen=True):
@@ -435,6 +426,14 @@ class World(Stores, frozen=True):
     owner: str
     versions: dict[tuple[JobKey, int], JobVersion] = field(default_factory=dict)
     """Job versions already read: they are immutable, so they are never stale."""
+    graphs: dict[tuple[JobKey, int], Graph] = field(default_factory=dict)
+    """The graphs of their tasks, where there are several."""
+    lately: Lately = field(default_factory=Lately)
+    """What this process began and retried, for the retry budget."""
+    pulled: set[RunKey] = field(default_factory=set)
+    """Runs that external workers are being given by this process right now: others need not try for them."""
+    machines: Machines | None = None
+    """Where there is none, whoever has a run's message advances it."""
 
     @classmethod
     def over(cls, stores: Stores, *, clock: Clock, dice: Dice, target: Target, pace: Pace, owner: str) -> World:

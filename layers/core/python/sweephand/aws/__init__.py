@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 from botocore.config import Config
 
 from sweephand import ports
 from sweephand.aws.archive import Archive
+from sweephand.aws.artifacts import S3Artifacts
 from sweephand.aws.calls import Abreast
 from sweephand.aws.control import SHARDS_DEFAULT, DynamoShards, DynamoSlots
+from sweephand.aws.dags import DynamoDags
 from sweephand.aws.due import DynamoDue
+from sweephand.aws.fargate import Cluster, Fargate, images_of
 from sweephand.aws.jobs import DynamoJobs
 from sweephand.aws.live import Connections
+from sweephand.aws.logs import CloudWatchLogs
+from sweephand.aws.machines import StepFunctions
 from sweephand.aws.offers import DynamoOffers
 from sweephand.aws.queue import Addresses, SqsInbox, SqsQueue
 from sweephand.aws.replies import DynamoReplies
 from sweephand.aws.runs import DynamoRuns
+from sweephand.aws.seal import KmsSecrets, unseal
 from sweephand.aws.shared import DynamoShared
+from sweephand.aws.stopped import DETAIL_TYPE as STOPPING
+from sweephand.aws.stopped import Stopped, stopped_of
 from sweephand.aws.stream import Changed, changed_runs
 from sweephand.aws.table import Table
 from sweephand.aws.target import Execute, outcome_of_machine
 from sweephand.aws.trail import DynamoTrail
 from sweephand.aws.views import DynamoViews
+from sweephand.secrets import Bound
 from sweephand.topology import ARCHIVE, CONTROL, DUE, EXECUTE_MAX, JOBS, RUNS, VIEWS, Names
 
 if TYPE_CHECKING:
@@ -35,18 +46,28 @@ __all__ = [
     "CONFIG",
     "KEEP_RUNS",
     "PACE",
+    "STOPPING",
     "Archive",
     "Changed",
+    "Cluster",
     "Config",
     "Connections",
+    "StepFunctions",
+    "Stopped",
     "archive",
+    "artifacts",
     "changed_runs",
     "clients",
     "config",
     "connect",
     "connections",
+    "dag_machine",
     "execute_target",
+    "images_of",
+    "logs",
     "outcome_of_machine",
+    "stopped_of",
+    "unsealed_order",
 ]
 
 PACE: Final = ports.Pace(
@@ -80,15 +101,57 @@ def clients(config: Config = CONFIG) -> tuple[DynamoDBClient, SQSClient]:
     return boto3.client("dynamodb", config=config), boto3.client("sqs", config=config)
 
 
+def _client(config: Config, service: str) -> Any:
+    return boto3.client(service, config=config)  # type: ignore[call-overload]  # its stubs know services one by one
+
+
 def config(caller: str) -> Config:
     """The usual configuration, with the caller's name in every request, as CloudTrail will show it."""
     return CONFIG.merge(Config(user_agent_extra=caller))
 
 
-def execute_target(names: Names, machine: str, runs: ports.Runs, config: Config) -> Execute:
-    """What runs tasks."""
+def execute_target(
+    names: Names,
+    machine: str,
+    stores: ports.Stores,
+    config: Config,
+    cluster: Cluster | None = None,
+    *,
+    gathers: bool = False,
+) -> Execute:
+    """What runs tasks; with a cluster, also what takes long and what has an image of its own."""
     functions = boto3.client("lambda", config=config.merge(_WAITING))
-    return Execute(functions, lambda: boto3.client("stepfunctions", config=config), runs, names, machine=machine)
+    return Execute(
+        functions,
+        lambda: boto3.client("stepfunctions", config=config),
+        stores.runs,
+        names,
+        machine=machine,
+        secrets=stores.secrets,
+        gathers=gathers,
+        fargate=Fargate(partial(_client, config, "ecs"), cluster) if cluster is not None else None,
+    )
+
+
+def dag_machine(machine: str, config: Config) -> StepFunctions:
+    """What advances runs of several tasks."""
+    return StepFunctions(lambda: boto3.client("stepfunctions", config=config), machine=machine)
+
+
+def unsealed_order(sealed: str, bound_to: Bound) -> str | None:
+    """The secrets that came to a task through its machine, opened with the rights of `execute`."""
+    return unseal(sealed, bound_to, partial(_client, config("sweephand/execute")))
+
+
+def logs(names: Names, config: Config) -> CloudWatchLogs:
+    """What attempts print."""
+    return CloudWatchLogs(lambda: boto3.client("logs", config=config), names.run_log)
+
+
+def artifacts(bucket: str, config: Config) -> S3Artifacts:
+    """The files that attempts leave behind."""
+    signing = config.merge(Config(signature_version="s3v4"))  # what is encrypted with our key takes no other
+    return S3Artifacts(lambda: boto3.client("s3", config=signing), bucket)
 
 
 def archive(names: Names, config: Config) -> Archive:
@@ -111,8 +174,12 @@ def connect(
     keep_runs: timedelta = KEEP_RUNS,
     abreast: int = ABREAST_MAX,
     shards: int = SHARDS_DEFAULT,
+    config: Config = CONFIG,
+    artifacts_bucket: str = "",
+    secret_arns: Sequence[str] = (),
 ) -> ports.Stores:
-    """The stores of one deployment; `abreast` bounds the calls that one verb has under way at once."""
+    """The stores of one deployment; `abreast` bounds the calls that one verb has under way at once. `config` is for
+    clients that are made when they are first needed; `secret_arns` are the secrets of AWS that tasks may refer to."""
     side_by_side = Abreast(abreast)
     jobs, runs, due, control, views = (
         Table(dynamodb, names.table(table)) for table in (JOBS, RUNS, DUE, CONTROL, VIEWS)
@@ -122,6 +189,7 @@ def connect(
     return ports.Stores(
         jobs=DynamoJobs(jobs, due, trail, side_by_side),
         runs=DynamoRuns(runs, side_by_side, clock=clock, keep=keep_runs),
+        dags=DynamoDags(runs, clock=clock, keep=keep_runs),
         due=DynamoDue(due),
         shards=DynamoShards(control, at_least=shards),
         slots=DynamoSlots(control),
@@ -132,4 +200,7 @@ def connect(
         queue=SqsQueue(sqs, addresses),
         inbox=SqsInbox(sqs, addresses),
         views=DynamoViews(views, clock=clock, keep=keep_runs),
+        logs=logs(names, config),
+        artifacts=artifacts(artifacts_bucket, config),
+        secrets=KmsSecrets(partial(_client, config), names, readable=secret_arns),
     )

@@ -16,6 +16,7 @@ from sweephand.aws.calls import Item
 from sweephand.domain.ids import JobKey, RunId, RunKey
 from sweephand.domain.job import CatchupPolicy, Change, Head, JobEvent, JobStatus
 from sweephand.domain.ledger import Dropped, FireStatus, LedgerPage
+from sweephand.domain.output import decode_output, encode_output
 from sweephand.domain.reasons import Reason
 from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run, RunState, Trigger
@@ -115,6 +116,16 @@ def run_sort_key(run_id: str) -> str:
     return f"r#{run_id}"
 
 
+def task_sort_key(task: str) -> str:
+    return f"t#{task}"
+
+
+def run_place(key: RunKey) -> tuple[str, str]:
+    """The partition and the sort key of a run: a job's runs lie together, and a run's tasks."""
+    within, name = key.place
+    return within, task_sort_key(name) if key.task else run_sort_key(name)
+
+
 def run_item(run: Run, *, keep: timedelta) -> Item:
     """A run as it is created."""
     identity = {
@@ -124,9 +135,11 @@ def run_item(run: Run, *, keep: timedelta) -> Item:
         "c": instant(run.created_at),
         "p": free(dict(run.params)),
         "ro": text(run.rerun_of),
+        "rf": text(run.rerun_from),
+        "pa": text(run.parent),
         "nt": text(run.note),
     }
-    return item_of(str(run.key.job), run_sort_key(run.key.run_id), identity | run_fields(run, keep=keep))
+    return item_of(*run_place(run.key), identity | run_fields(run, keep=keep))
 
 
 def run_fields(run: Run, *, keep: timedelta) -> Fields:
@@ -147,7 +160,7 @@ def run_fields(run: Run, *, keep: timedelta) -> Fields:
         "sa": instant(run.started_at),
         "ea": instant(run.ended_at),
         "pr": number(run.progress),
-        "o": None if run.output is None else {"S": as_json(run.output)},
+        "o": None if run.output is None else {"S": as_json(encode_output(run.output))},
         "fl": free(run.failure.encode()) if run.failure else None,
         TTL: end((run.ended_at or run.changed_at) + keep) if run.is_terminal else None,
     }
@@ -157,13 +170,15 @@ def run_of(item: Item) -> Run:
     fire_at = _at(item["f"])
     reason, failure = _s(item, "re"), _free(item, "fl")
     return Run(
-        key=RunKey(JobKey.of(item["pk"]["S"]), RunId(item["sk"]["S"].removeprefix("r#"))),
+        key=RunKey.at(item["pk"]["S"], item["sk"]["S"][len("r#") :]),
         fire_at=fire_at,
         start_at=read_instant(item, "s") or fire_at,
         trigger=Trigger(_s(item, "t") or Trigger.SCHEDULE),
         created_at=_at(item["c"]),
         params=_free(item, "p") or {},
         rerun_of=_s(item, "ro"),
+        rerun_from=_s(item, "rf"),
+        parent=_s(item, "pa"),
         note=_s(item, "nt"),
         state=RunState(item["st"]["S"]),
         reason=None if reason is None else Reason.of(reason),
@@ -180,7 +195,7 @@ def run_of(item: Item) -> Run:
         started_at=read_instant(item, "sa"),
         ended_at=read_instant(item, "ea"),
         progress=_n(item, "pr"),
-        output=_free(item, "o"),
+        output=decode_output(_free(item, "o")),
         failure=None if failure is None else Failure.decode(failure),
     )
 

@@ -20,7 +20,7 @@ from typing import Final
 from sweephand.aws.calls import Abreast, Item, Lost
 from sweephand.aws.items import digest, end, item_of, stamp, text, unstamp
 from sweephand.aws.table import Table
-from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
+from sweephand.domain.ids import Namespace, RunKey
 from sweephand.ports import Clock, Offer
 from sweephand.topology import TTL
 
@@ -42,7 +42,10 @@ class DynamoOffers:
     def offer(self, queue: str, offer: Offer) -> None:
         # From now, not from the offer's own time: an old run that is offered again must outlive this call.
         until = self._clock.now() + _KEPT
-        self._table.put(item_of(*_key(queue, offer), {"nc": text(offer.nonce), TTL: end(until)}))
+        fields = {"nc": text(offer.nonce), TTL: end(until)}
+        if offer.first_until is not None:
+            fields |= {"fw": text(offer.first), "fu": text(stamp(offer.first_until))}
+        self._table.put(item_of(*_key(queue, offer), fields))
 
     def open(self, namespace: Namespace, queue: str, *, limit: int) -> list[Offer]:
         found = self._table.query(_partition(namespace, queue), low=_FIRST, high=_LAST, page=min(limit, _PAGE_MAX))
@@ -62,10 +65,14 @@ def _partition(namespace: Namespace, queue: str) -> str:
 
 
 def _key(queue: str, offer: Offer) -> tuple[str, str]:
-    job = offer.run.job
-    return _partition(job.namespace, queue), f"{stamp(offer.at)}#{job.name}#{offer.run.run_id}"
+    within, name = offer.run.place
+    namespace, _, inside = within.partition("/")
+    return _partition(Namespace(namespace), queue), f"{stamp(offer.at)}#{inside}#{name}"
 
 
 def _offer_of(namespace: Namespace, item: Item) -> Offer:
     at, name, run_id = item["sk"]["S"].split("#", 2)
-    return Offer(unstamp(at), RunKey(JobKey(namespace, JobName(name)), RunId(run_id)), item["nc"]["S"])
+    key = RunKey.at(f"{namespace}/{name}", run_id)
+    if "fu" not in item:
+        return Offer(unstamp(at), key, item["nc"]["S"])
+    return Offer(unstamp(at), key, item["nc"]["S"], item["fw"]["S"], unstamp(item["fu"]["S"]))

@@ -19,10 +19,13 @@ from sweephand.aws.items import (
     page_item,
     page_of,
     page_sort_key,
+    read_instant,
     run_fields,
     run_item,
     run_of,
+    run_place,
     run_sort_key,
+    task_sort_key,
     text,
 )
 from sweephand.aws.table import ABSENT, Table
@@ -65,15 +68,17 @@ class DynamoRuns:
         return True
 
     def get(self, key: RunKey) -> Run | None:
-        item = self._table.get(str(key.job), run_sort_key(key.run_id))
+        item = self._table.get(*run_place(key))
         return None if item is None else run_of(item)
+
+    def several(self, keys: Sequence[RunKey]) -> list[Run]:
+        return [run_of(item) for item in self._table.get_all([run_place(key) for key in keys])]
 
     def move(self, before: Run, after: Run) -> bool:
         unmoved = "rv = :before"
         try:
             self._table.update(
-                str(after.key.job),
-                run_sort_key(after.key.run_id),
+                *run_place(after.key),
                 run_fields(after, keep=self._keep),
                 unmoved,
                 before={"N": str(before.rev)},
@@ -94,6 +99,11 @@ class DynamoRuns:
         low = run_sort_key(since or "")
         high = "r$" if until is None else run_sort_key(until)  # '$' follows '#'
         found = self._table.query(str(job), low=low, high=high, newest_first=newest_first, page=min(limit, _PAGE_MAX))
+        return [run_of(item) for item in islice(found, limit)]
+
+    def tasks(self, run: RunKey, *, after: str = "", limit: int) -> list[Run]:
+        low = task_sort_key(after + "!") if after else task_sort_key("")  # '!' sorts before every character of an id
+        found = self._table.query(str(run), low=low, high="t$", page=min(limit, _PAGE_MAX))
         return [run_of(item) for item in islice(found, limit)]
 
     def active(self, job: JobKey, *, until: RunId) -> list[Run]:
@@ -130,3 +140,13 @@ class DynamoRuns:
         except Lost as lost:
             return str(lost.item["val"]["S"])
         return value
+
+    def note(self, namespace: Namespace, key: str, value: str, *, until: datetime) -> None:
+        fields = {"val": text(value), "u": instant(until), TTL: end(until)}
+        self._table.put(item_of(f"memory#{namespace}#{digest(key)}", "memory", fields))
+
+    def noted(self, namespace: Namespace, key: str) -> str | None:
+        item = self._table.get(f"memory#{namespace}#{digest(key)}", "memory")
+        # DynamoDB removes what has expired within days: until then, its time says that it is gone.
+        until = read_instant(item, "u") if item is not None else None
+        return str(item["val"]["S"]) if item is not None and until is not None and self._clock.now() <= until else None

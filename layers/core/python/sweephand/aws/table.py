@@ -132,6 +132,20 @@ class Table:
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
 
+    def amend(self, pk: str, sk: str, expression: str, condition: str, **values: Item) -> Item:
+        """The item after an update as DynamoDB writes one; `Lost` where the condition does not hold."""
+        with asking(f"update {self.name}"):
+            answer = self.client.update_item(
+                TableName=self.name,
+                Key=_key(pk, sk),
+                UpdateExpression=expression,
+                ConditionExpression=condition,
+                ExpressionAttributeValues={f":{name}": value for name, value in values.items()},
+                ReturnValues="ALL_NEW",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        return answer["Attributes"]
+
     def put_all(self, items: Iterable[Item]) -> None:
         """Unconditional puts; of two with one key, the last counts."""
         by_key = {(item["pk"]["S"], item["sk"]["S"]): item for item in items}

@@ -57,6 +57,8 @@ class PrincipalKind(StrEnum):
 
     TOKEN = "token"
     USER = "user"
+    AGENT = "agent"
+    """By the lease of one run, for as long as it is its own."""
 
 
 class Caller(Struct, frozen=True):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from enum import StrEnum
 from functools import partial
 from itertools import islice
 from typing import Any, Final
@@ -23,41 +22,47 @@ from sweephand.domain.fields import (
     text,
     whole,
 )
-from sweephand.domain.graph import graph_errors
+from sweephand.domain.graph import graph_errors, rule_errors
 from sweephand.domain.ids import JobKey
 from sweephand.domain.job import (
-    A_MOMENT,
+    TIMEOUT_DEFAULT,
     Catchup,
     CatchupPolicy,
     Concurrency,
     Guarantee,
     Job,
     JobVersion,
+    OnFailure,
     Overlap,
     Priority,
     Task,
 )
-from sweephand.domain.kinds import Step, argv, read_step, read_stored_step
-from sweephand.domain.limits import CATCHUP_MAX, HOLDERS_MAX
+from sweephand.domain.kinds import NOTHING_INSTALLED, Installed, Step, read_step, read_stored_step
+from sweephand.domain.limits import CATCHUP_MAX, HOLDERS_MAX, TASKS_MAX
 from sweephand.domain.plain import plain
-from sweephand.domain.retry import Backoff, Retry
+from sweephand.domain.references import reference_errors
+from sweephand.domain.retry import Retry
 from sweephand.domain.schedule import Schedule
 from sweephand.domain.shorthand import MAIN_TASK, written_out
+from sweephand.domain.task_definition import (
+    PRIORITY,
+    TAGS_MAX,
+    TIMEOUT,
+    read_cache,
+    read_retry,
+    read_step_of,
+    read_task,
+)
 from sweephand.domain.timetable import JOB_NAMES, read_occasions, read_schedule
 from sweephand.errors import InvalidInput
 
-__all__ = ["TEMPLATE_FIELDS", "TriggerRule", "decode_version", "document_of", "encode_version", "parse"]
+__all__ = ["TEMPLATE_FIELDS", "decode_version", "document_of", "encode_version", "parse"]
 
 DOCUMENT_BYTES_MAX: Final = 262_144
 TASK_BYTES: Final = 256
 """What every task adds to the size that a document may have, so that 10,000 small ones fit."""
-TASKS_MAX: Final = 10_000
-MAPPED_MAX: Final = 10_000
-ATTEMPTS_MAX: Final = 100
-DELAY_MAX: Final = timedelta(days=7)
 DESCRIPTION_CHARS_MAX: Final = 4_096
 PARAMS_BYTES_MAX: Final = 32_768
-TAGS_MAX: Final = 50
 NOTICES_MAX: Final = 20
 FAILURES_MAX: Final = 1_000
 
@@ -76,8 +81,10 @@ TEMPLATE_FIELDS: Final = (
     "retries",
     "timeout",
     "runTimeout",
+    "onFailure",
     "deadline",
     "pauseAfterFailures",
+    "cache",
     "notify",
     "params",
     "tags",
@@ -86,21 +93,6 @@ TEMPLATE_FIELDS: Final = (
     "command",
 )
 """What jobs may have in common: every field of a definition but its name."""
-
-
-class TriggerRule(StrEnum):
-    """When a task starts, by how the tasks that it needs ended; names and results are Airflow's."""
-
-    ALL_SUCCESS = "all_success"
-    ALL_FAILED = "all_failed"
-    ALL_DONE = "all_done"
-    ONE_SUCCESS = "one_success"
-    ONE_FAILED = "one_failed"
-    ONE_DONE = "one_done"
-    NONE_FAILED = "none_failed"
-    NONE_FAILED_MIN_ONE_SUCCESS = "none_failed_min_one_success"
-    NONE_SKIPPED = "none_skipped"
-    ALWAYS = "always"
 
 
 _CATCHUP: Final = Catchup()
@@ -120,29 +112,16 @@ _ELSEWHERE: Final = {
 }
 
 _AT_LEAST_A_SECOND: Final = duration(timedelta(seconds=1))
-_TIMEOUT: Final = duration(A_MOMENT)
-_DELAY: Final = duration(most=DELAY_MAX)
-_DELAYS: Final = listed(_DELAY, ATTEMPTS_MAX, least=1)
 _DESCRIPTION: Final = text(DESCRIPTION_CHARS_MAX, least=0)
 _OVERLAP: Final = choice(Overlap)
-_PRIORITY: Final = choice(Priority)
+_ON_FAILURE: Final = choice(OnFailure)
 _GUARANTEE: Final = choice(Guarantee)
-_BACKOFF: Final = choice(Backoff)
 _CATCHUP_POLICY: Final = choice(CatchupPolicy)
-_WHEN: Final = choice(TriggerRule)
 _CATCHUP_MOST: Final = whole(1, CATCHUP_MAX)
 _HOLDERS: Final = whole(1, HOLDERS_MAX)
-_ATTEMPTS: Final = whole(1, ATTEMPTS_MAX)
-_RETRIES: Final = whole(0, ATTEMPTS_MAX - 1)
 _FAILURES: Final = whole(1, FAILURES_MAX)
-_FAILURE_NAMES: Final = listed(text(256), 50, distinct=True)
 _PARAMS: Final = object_of(PARAMS_BYTES_MAX)
 _TAGS: Final = listed(text(128), TAGS_MAX, distinct=True)
-_LABELS: Final = listed(name, TAGS_MAX, distinct=True)
-_NEEDS: Final = listed(name, TASKS_MAX, distinct=True)
-_CONDITION: Final = text(1_024)
-_MAP_OVER: Final = text(1_024)
-_MAP_MAX: Final = whole(1, MAPPED_MAX)
 _DEADLINE: Final = text(
     5, pattern=r"([01][0-9]|2[0-3]):[0-5][0-9]", right='a deadline is a time of day such as "07:00", in quotes'
 )
@@ -158,9 +137,12 @@ _NOTICE_TARGET: Final = text(
 
 
 def parse(
-    document: Mapping[str, Any], *, namespace: str, now: datetime, operators: frozenset[str] = frozenset()
+    document: Mapping[str, Any], *, namespace: str, now: datetime, operators: Installed = NOTHING_INSTALLED
 ) -> Job:
     """The job that a document, long or short, defines, or one refusal that lists all its errors."""
+    if (count := _task_count(document)) > TASKS_MAX:
+        # Before its size is looked at: that there are too many is what helps.
+        raise InvalidInput(f"The list has {count} items: at most {TASKS_MAX} are right.", "tasks")
     given, left_out = plain(document, bytes_max=_bytes_max(document))
     compiling = partial(read_schedule, namespace=namespace, job=given.get("name"), now=now)
     errors = list(left_out)
@@ -169,14 +151,27 @@ def parse(
         job = _job(given, compiling, partial(read_step, operators=operators))
     except InvalidInput as refused:
         errors += refused.errors
-    tasks = given.get("tasks")
-    if isinstance(tasks, list) and len(tasks) <= TASKS_MAX:
-        errors += islice(graph_errors(tasks, "tasks"), ERRORS_MAX + 1)
+    errors += islice(_errors_between(given), ERRORS_MAX + 1)
     if errors or job is None:
         # A value that was left out is null now: that it is also missing is no news.
         unreadable = {path for path, _ in left_out}
         raise refusal([*left_out, *(one for one in errors if one[0] not in unreadable)])
     return job
+
+
+def _errors_between(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong between tasks, each of which may be right in itself."""
+    tasks = given.get("tasks")
+    if not isinstance(tasks, list):
+        yield from reference_errors([given], lambda _n: "")
+    elif len(tasks) <= TASKS_MAX:
+        found = False
+        for error in graph_errors(tasks, "tasks"):
+            found = True
+            yield error
+        if not found:
+            yield from reference_errors(tasks, lambda n: f"tasks[{n}]")
+            yield from rule_errors(tasks, "tasks", is_stopping=given.get("onFailure") == OnFailure.STOP)
 
 
 def document_of(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,7 +205,7 @@ def decode_version(key: JobKey, stored: Mapping[str, Any]) -> JobVersion:
     if document is not None:
         compiled = stored.get("schedule")
         schedule = Schedule.decode(compiled) if compiled is not None else None
-        job = _job(document, lambda _value, _path: schedule, read_stored_step)
+        job = _job(document, lambda _value, _path: schedule, read_stored_step, is_stored=True)
     return JobVersion(
         key,
         int(stored["number"]),
@@ -222,15 +217,20 @@ def decode_version(key: JobKey, stored: Mapping[str, Any]) -> JobVersion:
 
 
 def _bytes_max(document: Any) -> int:
+    return DOCUMENT_BYTES_MAX + TASK_BYTES * min(_task_count(document), TASKS_MAX)
+
+
+def _task_count(document: Any) -> int:
     tasks = document.get("tasks") if isinstance(document, Mapping) else None
-    count = len(tasks) if isinstance(tasks, list | tuple) else 0
-    return DOCUMENT_BYTES_MAX + TASK_BYTES * min(count, TASKS_MAX)
+    return len(tasks) if isinstance(tasks, list | tuple) else 0
 
 
 # The job.
 
 
-def _job(document: Mapping[str, Any], schedule: Reader[Schedule | None], step: Reader[Step]) -> Job:
+def _job(
+    document: Mapping[str, Any], schedule: Reader[Schedule | None], step: Reader[Step], *, is_stored: bool = False
+) -> Job:
     fields = Fields(document, "")
     after, events = read_occasions(document)
     job = Job(
@@ -243,15 +243,17 @@ def _job(document: Mapping[str, Any], schedule: Reader[Schedule | None], step: R
         overlap=fields.get("overlap", _OVERLAP, Overlap.ALLOW),
         start_deadline=fields.get("startDeadline", _AT_LEAST_A_SECOND, None),
         concurrency=fields.get("concurrency", _concurrency, _CONCURRENCY),
-        priority=fields.get("priority", _PRIORITY, Priority.NORMAL),
+        priority=fields.get("priority", PRIORITY, Priority.NORMAL),
         guarantee=fields.get("guarantee", _GUARANTEE, Guarantee.AT_LEAST_ONCE),
-        retry=_retry_of(fields) or _RETRY,
-        timeout=fields.get("timeout", _TIMEOUT, timedelta(hours=1)),
-        run_timeout=fields.get("runTimeout", _TIMEOUT, None),
+        retry=read_retry(fields) or _RETRY,
+        timeout=fields.get("timeout", TIMEOUT, TIMEOUT_DEFAULT),
+        run_timeout=fields.get("runTimeout", TIMEOUT, None),
+        on_failure=fields.get("onFailure", _ON_FAILURE, OnFailure.FINISH),
         pause_after_failures=fields.get("pauseAfterFailures", _FAILURES, None),
+        cache=fields.get("cache", read_cache, None),
         params=fields.get("params", _PARAMS, {}),
         tags=fields.get("tags", _TAGS, ()),
-        tasks=_tasks_of(fields, step),
+        tasks=_tasks_of(fields, step, is_stored=is_stored),
     )
     fields.get("deadline", _DEADLINE, None)
     fields.get("notify", _NOTICES, None)
@@ -269,49 +271,13 @@ def _check_dependencies(fields: Fields, document: Mapping[str, Any], job: str) -
         fields.refuse("dependencies", "A job cannot come after itself.")
 
 
-def _tasks_of(fields: Fields, step: Reader[Step]) -> tuple[Task, ...]:
-    tasks = fields.get("tasks", listed(partial(_task, step=step), TASKS_MAX, least=1), ())
-    single = _step_of(fields, step)
+def _tasks_of(fields: Fields, step: Reader[Step], *, is_stored: bool) -> tuple[Task, ...]:
+    tasks = fields.get("tasks", listed(partial(read_task, step=step, is_stored=is_stored), TASKS_MAX, least=1), ())
+    single = read_step_of(fields, step)
     fields.at_most_one("tasks", "run", "command")
     if not fields.given("tasks", "run", "command"):
         fields.refuse("tasks", "A job needs 'tasks', or 'run' or 'command' for a single one.")
     return tasks if single is None else (Task(MAIN_TASK, *single),)
-
-
-def _task(value: Any, path: str, *, step: Reader[Step]) -> Task:
-    fields = Fields(value, path)
-    kind, spec = _step_of(fields, step) or ("", {})
-    if len(fields.given("run", "command")) != 1:
-        fields.refuse("run", "A task needs one of 'run' and 'command'.")
-    task = Task(
-        id=fields.get("id", name, "", required=True),
-        kind=kind,
-        spec=spec,
-        needs=fields.get("needs", _NEEDS, ()),
-        retry=_retry_of(fields),
-        timeout=fields.get("timeout", _TIMEOUT, None),
-    )
-    fields.get("when", _WHEN, None)
-    fields.get("if", _CONDITION, None)
-    fields.get("map", _map, None)
-    fields.get("pool", name, None)
-    fields.get("priority", _PRIORITY, None)
-    fields.get("labels", _LABELS, None)
-    fields.done()
-    return task
-
-
-def _step_of(fields: Fields, step: Reader[Step]) -> Step | None:
-    """What `run` says, or `command`, which is short for it."""
-    words = fields.get("command", argv, None)
-    return fields.get("run", step, None) or (words and ("command", {"value": list(words)})) or None
-
-
-def _map(value: Any, path: str) -> None:
-    fields = Fields(value, path)
-    fields.get("over", _MAP_OVER, "", required=True)
-    fields.get("max", _MAP_MAX, None)
-    fields.done()
 
 
 # Its policies.
@@ -339,36 +305,6 @@ def _concurrency(value: Any, path: str) -> Concurrency:
     )
     fields.done()
     return concurrency
-
-
-def _retry_of(fields: Fields) -> Retry | None:
-    retry = fields.get("retry", _retry, None)
-    retries = fields.get("retries", _RETRIES, None)
-    fields.at_most_one("retry", "retries")
-    return retry if retries is None else Retry(attempts=retries + 1)
-
-
-def _retry(value: Any, path: str) -> Retry:
-    fields = Fields(value, path)
-    delays = fields.get("delays", _DELAYS, ())
-    backoff = fields.get("backoff", _BACKOFF, Backoff.LIST if delays else _RETRY.backoff)
-    delay = fields.get("delay", _DELAY, _RETRY.delay)
-    delay_max = fields.get("maxDelay", _DELAY, None)
-    if delay_max is not None and delay_max < delay:
-        fields.refuse("maxDelay", "maxDelay must not be shorter than delay.")
-    if (backoff is Backoff.LIST) != bool(fields.given("delays")):
-        fields.refuse("delays", "'delays' lists the waits for \"backoff: list\": they go together.")
-    retry = Retry(
-        attempts=fields.get("attempts", _ATTEMPTS, _RETRY.attempts),
-        backoff=backoff,
-        delay=delay,
-        delay_max=max(delay, _RETRY.delay_max) if delay_max is None else delay_max,
-        delays=delays,
-        on=fields.get("on", _FAILURE_NAMES, _RETRY.on),
-        never=fields.get("never", _FAILURE_NAMES, _RETRY.never),
-    )
-    fields.done()
-    return retry
 
 
 def _notice(value: Any, path: str) -> None:

@@ -127,10 +127,11 @@ class Fields:
     def refuse(self, field: str, message: str) -> None:
         self._errors.append((self.path(field) if field else self._path, message))
 
-    def done(self, elsewhere: Mapping[str, str] | None = None) -> None:
-        """Raise whatever was wrong; `elsewhere` says where fields that are often misplaced belong."""
+    def done(self, elsewhere: Mapping[str, str] | None = None, *, others: bool = False) -> None:
+        """Raise whatever was wrong; `elsewhere` says where fields that are often misplaced belong. With `others`, those
+        that nobody asked for are right."""
         known = set(self._known)
-        if not self._object.keys() <= known:
+        if not others and not self._object.keys() <= known:
             unknown = (field for field in self._object if field not in known)
             # Looking for the nearest name takes time, which nobody should be able to make long.
             for field in islice(unknown, ERRORS_MAX + 1):

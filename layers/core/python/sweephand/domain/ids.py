@@ -21,6 +21,7 @@ DEFAULT = Namespace("default")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z", re.ASCII)
 _COMPACT = "%Y%m%dT%H%M%SZ"
 _COMPACT_LENGTH = 16
+_TASK_KEY_PARTS = 4
 
 
 def check_name(text: object, *, path: str) -> str:
@@ -49,18 +50,43 @@ class JobKey(Struct, frozen=True, order=True):
 
 
 class RunKey(Struct, frozen=True, order=True):
-    """A run's identity: its id within its job."""
+    """A run's identity: its id within its job. A task of a run of several has a run of its own, one level down."""
 
     job: JobKey
     run_id: RunId
+    task: str = ""
+    """Empty for a whole run; an instance of a mapped task has its index, as in `load[3]`."""
 
     def __str__(self) -> str:
-        return f"{self.job}/{self.run_id}"
+        whole = f"{self.job}/{self.run_id}"
+        return f"{whole}/{self.task}" if self.task else whole
+
+    @property
+    def whole(self) -> RunKey:
+        """The run that this is a task of; itself where it is a whole run."""
+        return RunKey(self.job, self.run_id) if self.task else self
+
+    def of_task(self, task: str) -> RunKey:
+        """The key of one of its tasks."""
+        return RunKey(self.job, self.run_id, task)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where stores keep it: a job's runs together in the order of their ids, and a run's tasks together."""
+        return (f"{self.job}/{self.run_id}", self.task) if self.task else (str(self.job), self.run_id)
 
     @classmethod
     def of(cls, text: str) -> RunKey:
-        namespace, name, run_id = text.split("/")
-        return cls(JobKey(Namespace(namespace), JobName(name)), RunId(run_id))
+        within, task = text.split("/"), ""
+        if len(within) == _TASK_KEY_PARTS:
+            task = within.pop()
+        namespace, name, run_id = within
+        return cls(JobKey(Namespace(namespace), JobName(name)), RunId(run_id), task)
+
+    @classmethod
+    def at(cls, within: str, name: str) -> RunKey:
+        """The key that is kept at a place."""
+        return cls.of(f"{within}/{name}")
 
 
 def run_id_of_fire(fire_at: datetime) -> RunId:

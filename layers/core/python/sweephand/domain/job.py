@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from sweephand.domain.events import EventRule
 from sweephand.domain.ids import JobKey
 from sweephand.domain.lifecycle import Lifecycle
+from sweephand.domain.limits import MAPPED_USUAL_MAX
 from sweephand.domain.retry import Retry
 from sweephand.domain.schedule import Schedule
 
@@ -104,6 +105,30 @@ class Priority(StrEnum):
     LOW = "low"
 
 
+class TriggerRule(StrEnum):
+    """When a task starts, by how the tasks that it needs ended; names and results are Airflow's."""
+
+    ALL_SUCCESS = "all_success"
+    ALL_FAILED = "all_failed"
+    ALL_DONE = "all_done"
+    ONE_SUCCESS = "one_success"
+    ONE_FAILED = "one_failed"
+    ONE_DONE = "one_done"
+    NONE_FAILED = "none_failed"
+    NONE_FAILED_MIN_ONE_SUCCESS = "none_failed_min_one_success"
+    NONE_SKIPPED = "none_skipped"
+    ALWAYS = "always"
+
+
+class OnFailure(StrEnum):
+    """What becomes of the other tasks of a run once one has failed for good."""
+
+    FINISH = "finish"
+    """What can still run runs."""
+    STOP = "stop"
+    """What has not started is cancelled; what runs comes to its end."""
+
+
 class Catchup(Struct, frozen=True):
     """How missed fires are made up for."""
 
@@ -120,6 +145,25 @@ class Concurrency(Struct, frozen=True):
     slots: int = 1
 
 
+class Cache(Struct, frozen=True):
+    """That a result is taken over: under which key, in which templates stand for values, and for how long."""
+
+    key: str
+    ttl: timedelta
+
+
+TIMEOUT_DEFAULT: Final = timedelta(hours=1)
+"""How long an attempt may take where nobody says it; a place that ends them sooner does so then."""
+
+
+class Map(Struct, frozen=True):
+    """A task once for each item of a list; one that is longer than `max` fails the task."""
+
+    over: Any
+    """A template that gives the list, or the list itself, whose items may have templates."""
+    max: int = MAPPED_USUAL_MAX
+
+
 class Task(Struct, frozen=True):
     """One step: `kind` names the operator, `spec` is what it gets."""
 
@@ -129,6 +173,20 @@ class Task(Struct, frozen=True):
     needs: tuple[str, ...] = ()
     retry: Retry | None = None
     timeout: timedelta | None = None
+    cache: Cache | None = None
+    when: TriggerRule = TriggerRule.ALL_SUCCESS
+    condition: str | None = None
+    """What `if` says: where it is false, the task is skipped."""
+    map: Map | None = None
+    branch: bool = False
+    """Whether its output names the tasks that go on after it."""
+    pool: str | None = None
+    slots: int = 1
+    """What the task takes of its pool; an instance of a mapped task takes as many."""
+    priority: Priority | None = None
+    labels: tuple[str, ...] = ()
+    group: str | None = None
+    """Where people see it: `ingest.raw` is the group `raw` within the group `ingest`."""
 
 
 class Job(Struct, frozen=True):
@@ -149,11 +207,34 @@ class Job(Struct, frozen=True):
     priority: Priority = Priority.NORMAL
     guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
     retry: Retry = field(default_factory=Retry)
-    timeout: timedelta = timedelta(hours=1)
+    timeout: timedelta = TIMEOUT_DEFAULT
     run_timeout: timedelta | None = None
+    on_failure: OnFailure = OnFailure.FINISH
     pause_after_failures: int | None = None
+    cache: Cache | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
+
+    @property
+    def is_dag(self) -> bool:
+        """Whether its runs are of tasks that have runs of their own: several, or one that is mapped or conditional."""
+        return len(self.tasks) > 1 or self.tasks[0].map is not None or self.tasks[0].condition is not None
+
+    def of_task(self, task: Task) -> Job:
+        """The job of this one task, of which the task's runs are runs: what is about whole runs is left out."""
+        return replace(
+            self,
+            tasks=(replace(task, needs=(), map=None, condition=None),),
+            after=(),
+            events=(),
+            overlap=Overlap.ALLOW,
+            start_deadline=None,
+            concurrency=Concurrency(pool=task.pool, slots=task.slots),
+            priority=task.priority or self.priority,
+            run_timeout=None,
+            pause_after_failures=None,
+            cache=None,
+        )
 
     @property
     def active_max(self) -> int | None:

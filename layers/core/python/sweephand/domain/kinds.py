@@ -11,6 +11,9 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from sweephand.domain.access import check_member
+from sweephand.domain.addresses import Allowed, check_written_url
+from sweephand.domain.bounds import read_bounds
 from sweephand.domain.fields import (
     Fields,
     Reader,
@@ -27,10 +30,24 @@ from sweephand.domain.fields import (
     text,
     whole,
 )
+from sweephand.domain.headers import header_name, header_value
+from sweephand.domain.limits import MESSAGE_DELAY_MAX
+from sweephand.domain.secret import read_reference, secrets_of
+from sweephand.domain.sensor import SUBJECTS
 from sweephand.domain.templates import check
 from sweephand.errors import InvalidInput
 
-__all__ = ["KINDS", "Step", "argv", "read_step", "read_stored_step"]
+__all__ = [
+    "KINDS",
+    "Installed",
+    "Offer",
+    "Step",
+    "argv",
+    "http_within",
+    "read_step",
+    "read_stored_step",
+    "sensor_within",
+]
 
 Step = tuple[str, Mapping[str, Any]]
 """The kind of a step, and what its operator gets."""
@@ -40,6 +57,18 @@ ARGUMENTS_MAX: Final = 1_000
 VARIABLES_MAX: Final = 200
 ADDRESS_CHARS_MAX: Final = 2_048
 PAYLOAD_BYTES_MAX: Final = 131_072
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+HEADERS_MAX: Final = 100
+STATUSES_MAX: Final = 50
+RESPONSE_BYTES_MAX: Final = 104_857_600
+LOOK_METHODS: Final = ("GET", "HEAD")
+CONTAINS_CHARS_MAX: Final = 1_024
+BUCKET: Final = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+KEY_CHARS_MAX: Final = 1_024
+OBJECT_BYTES_MAX: Final = 2**46
+APPROVERS_MAX: Final = 50
+ATTRIBUTES_MAX: Final = 9
+"""SQS takes ten, of which one is the idempotency key."""
 
 _ADDRESS: Final = text(ADDRESS_CHARS_MAX)
 _VARIABLE: Final = text(
@@ -47,9 +76,11 @@ _VARIABLE: Final = text(
 )
 _ARGUMENTS: Final = listed(text(PAYLOAD_BYTES_MAX, least=0), ARGUMENTS_MAX, least=1)
 _ENV: Final = mapped(_VARIABLE, text(32_768, least=0), VARIABLES_MAX)
-_SECRETS: Final = mapped(_VARIABLE, name, VARIABLES_MAX)
-_ATTRIBUTES: Final = mapped(text(256), text(PAYLOAD_BYTES_MAX), 10)
-_URL: Final = text(ADDRESS_CHARS_MAX, pattern=r"(https?://|\$\{)\S+", right="a URL begins with https:// or http://")
+_SECRETS: Final = mapped(_VARIABLE, read_reference, VARIABLES_MAX)
+_ATTRIBUTES: Final = mapped(text(256), text(PAYLOAD_BYTES_MAX), ATTRIBUTES_MAX)
+_URL_TEXT: Final = text(
+    ADDRESS_CHARS_MAX, pattern=r"(https?://|\$\{)\S+", right="a URL begins with https:// or http://"
+)
 _PROCESS: Final[Mapping[str, Reader[Any]]] = {
     "env": _ENV,
     "secrets": _SECRETS,
@@ -72,6 +103,18 @@ def argv(value: Any, path: str) -> tuple[str, ...]:
     return words
 
 
+def _url(value: Any, path: str) -> str:
+    """A URL that some place could allow; see `http_within` for what one place does."""
+    given = _URL_TEXT(value, path)
+    check_written_url(given, path)
+    return given
+
+
+def _approver(value: Any, path: str) -> str:
+    """A role, which those above it share, or a member."""
+    return check_member(value, path=path)
+
+
 def _templated(read: Reader[Any]) -> Reader[Any]:
     """A value that may also be a template, whose meaning shows at run time only."""
 
@@ -90,12 +133,52 @@ class Kind(Struct, frozen=True):
     either: tuple[str, ...] = ()
     """Exactly one of these."""
     is_open: bool = False
-    """Its operator checks the fields itself."""
+    """Its operator checks the other fields itself."""
+    with_secrets: frozenset[str] = frozenset({"env"})
+    """The fields in which templates may name secrets."""
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of what is written instead of a field: which fields do not go with it."""
 
+
+_S3_LOOK: Final = Kind(
+    fields={
+        "bucket": _templated(text(63, pattern=BUCKET, right="a bucket is named by 3 to 63 small letters and digits")),
+        "key": text(KEY_CHARS_MAX),
+        "prefix": text(KEY_CHARS_MAX),
+        "minBytes": whole(0, OBJECT_BYTES_MAX),
+    },
+    needed=("bucket",),
+    either=("key", "prefix"),
+)
+_HTTP_LOOK: Final = Kind(
+    fields={
+        "url": _url,
+        "method": one_of(*LOOK_METHODS),
+        "headers": mapped(header_name, header_value, HEADERS_MAX),
+        "expect": listed(whole(100, 599), STATUSES_MAX, least=1, distinct=True),
+        "contains": text(CONTAINS_CHARS_MAX),
+        "secrets": _SECRETS,
+    },
+    needed=("url",),
+)
+
+
+def _s3_look(value: Any, path: str) -> Any:
+    return _read_object(_S3_LOOK, None, value, path)
+
+
+def _http_look(value: Any, path: str) -> Any:
+    read = _read_object(_HTTP_LOOK, None, value, path)
+    if read.get("contains") is not None and read.get("method") == "HEAD":
+        raise InvalidInput("An answer to HEAD has no body: use GET.", f"{path}.contains")
+    return read
+
+
+_ABOUT_A_JOB: Final = ("state", "within")
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
-        "command": Kind(argv, {**_PROCESS, "shell": flag, "cwd": _ADDRESS}),
+        "command": Kind(argv, {**_PROCESS, "shell": flag, "cwd": _ADDRESS, "limits": read_bounds}),
         "python": Kind(
             _ADDRESS,
             {
@@ -105,6 +188,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 "requirements": listed(text(512), 200),
                 "code": text(256),
                 "cwd": _ADDRESS,
+                "limits": read_bounds,
             },
         ),
         "container": Kind(
@@ -116,27 +200,46 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 "cpu": whole(1, 1_048_576),
                 "memory": whole(1, 1_048_576),
                 "disk": whole(1, 1_024),
+                "architecture": one_of("arm64", "x86_64"),
+                "spot": flag,
             },
             needed=("image",),
+            # Variables of a container can be read by whoever may look at it: its secrets are files.
+            with_secrets=frozenset(),
         ),
         "lambda": Kind(_ADDRESS, {"payload": anything, "async": flag, "qualifier": text(128)}),
         "http": Kind(
             fields={
-                "url": _URL,
-                "method": one_of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"),
-                "headers": mapped(text(256), text(8_192, least=0), 100),
+                "url": _url,
+                "method": one_of(*METHODS),
+                "headers": mapped(header_name, header_value, HEADERS_MAX),
                 "body": anything,
+                "expect": listed(whole(100, 599), STATUSES_MAX, least=1, distinct=True),
+                "maxBytes": whole(0, RESPONSE_BYTES_MAX),
                 "secrets": _SECRETS,
             },
             needed=("url",),
+            with_secrets=frozenset({"url", "headers", "body"}),
         ),
         "sqs": Kind(
             _ADDRESS,
-            {"body": anything, "attributes": _ATTRIBUTES, "group": text(128), "deduplicationId": text(128)},
+            {
+                "body": anything,
+                "attributes": _ATTRIBUTES,
+                "group": text(128),
+                "deduplicationId": text(128),
+                "delay": _templated(duration(most=MESSAGE_DELAY_MAX)),
+            },
         ),
         "sns": Kind(
             _ADDRESS,
-            {"message": anything, "subject": text(100), "attributes": _ATTRIBUTES, "group": text(128)},
+            {
+                "message": anything,
+                "subject": text(100),
+                "attributes": _ATTRIBUTES,
+                "group": text(128),
+                "deduplicationId": text(128),
+            },
         ),
         "event": Kind(
             fields={
@@ -149,7 +252,13 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         ),
         "stateMachine": Kind(_ADDRESS, {"input": anything, "async": flag}),
         "awsSdk": Kind(
-            fields={"service": text(64), "action": text(128), "params": object_of(PAYLOAD_BYTES_MAX)},
+            fields={
+                "service": text(64),
+                "action": text(128),
+                "params": object_of(PAYLOAD_BYTES_MAX),
+                "region": text(64),
+                "query": text(1_024),
+            },
             needed=("service", "action"),
         ),
         "job": Kind(name, {"params": object_of(PAYLOAD_BYTES_MAX), "async": flag}),
@@ -157,22 +266,68 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "sensor": Kind(
             fields={
                 "job": name,
+                "s3": _s3_look,
+                "http": _http_look,
                 "state": one_of("succeeded", "failed", "ended"),
                 "within": duration(timedelta(seconds=1)),
                 "every": duration(timedelta(seconds=1), timedelta(days=1)),
                 "timeout": duration(timedelta(seconds=1)),
             },
-            needed=("job",),
+            either=SUBJECTS,
+            with_secrets=frozenset({"http"}),
+            others={"s3": _ABOUT_A_JOB, "http": _ABOUT_A_JOB},
         ),
-        "approval": Kind(is_open=True),
-        "external": Kind(is_open=True),
+        "approval": Kind(
+            fields={
+                "by": listed(_approver, APPROVERS_MAX, least=1, distinct=True),
+                "timeout": duration(timedelta(seconds=1)),
+                "message": text(1_000),
+            }
+        ),
+        "external": Kind(fields={"secrets": _SECRETS, "prefer": one_of("warm")}, is_open=True),
     }
 )
 
 _OPERATOR: Final = Kind(is_open=True)
 
 
-def read_step(value: Any, path: str, *, operators: frozenset[str] = frozenset()) -> Step:
+class Offer(Struct, frozen=True):
+    """What a place says of a kind of step: how its object is read, and the schema of that."""
+
+    read: Reader[Any] = anything
+    schema: Mapping[str, Any] = MappingProxyType({"type": "object"})
+    parts: Mapping[str, Any] = MappingProxyType({})
+    """Schemas that it refers to, by their names among the components of the API's document."""
+
+
+Installed = Mapping[str, Offer]
+"""The operators that are installed beside the built-in ones; of a built-in one, what a place checks besides."""
+NOTHING_INSTALLED: Final[Installed] = MappingProxyType({})
+
+
+def http_within(allowed: Allowed) -> Offer:
+    """`http` in a place whose requests may reach public addresses, and what is allowed besides."""
+
+    def read(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+        check_written_url(value.get("url"), f"{path}.url", allowed)
+        return value
+
+    return Offer(read)
+
+
+def sensor_within(allowed: Allowed) -> Offer:
+    """The same for what a sensor asks."""
+
+    def read(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+        asked = value.get("http")
+        if asked is not None:
+            check_written_url(asked.get("url"), f"{path}.http.url", allowed)
+        return value
+
+    return Offer(read)
+
+
+def read_step(value: Any, path: str, *, operators: Installed = NOTHING_INSTALLED) -> Step:
     """The kind and the spec of a `run` object, which names exactly one kind or installed operator."""
     if not isinstance(value, Mapping):
         raise InvalidInput('A step is an object such as {"command": ["python", "report.py"]}.', path)
@@ -180,7 +335,7 @@ def read_step(value: Any, path: str, *, operators: frozenset[str] = frozenset())
     if len(found) > 1:
         raise InvalidInput(f"A step is of one kind, not of {len(found)}: {', '.join(found)}.", path)
     if not found:
-        known = [*KINDS, *sorted(operators)]
+        known = [*KINDS, *sorted(operators.keys() - KINDS.keys())]
         wrong = next(iter(value), None)
         if wrong is None:
             raise InvalidInput(f"A step is one of {', '.join(known)}.", path)
@@ -191,15 +346,19 @@ def read_step(value: Any, path: str, *, operators: frozenset[str] = frozenset())
     # A shell's own syntax is not ours to split.
     is_line = step == "command" and value.get("shell") is True
     if kind.main is None:
-        spec: Mapping[str, Any] = fields.get(step, partial(_read_object, kind), {}, required=True)
+        spec: Mapping[str, Any] = fields.get(step, partial(_read_object, kind, operators.get(step)), {}, required=True)
     else:
         main = fields.get(step, text(COMMAND_CHARS_MAX) if is_line else kind.main, "", required=True)
         _read_fields(kind, fields)
         spec = _spec(list(main) if isinstance(main, tuple) else main, step, value)
     fields.done()
-    for option, given in value.items():
-        if not kind.is_open:
-            check(given, fields.path(option), is_shell=is_line and option == step)
+    if not kind.is_open:
+        options = value if kind.main else value[step]
+        declared = secrets_of(step, options)
+        for option, given in options.items():
+            at = fields.path(option if kind.main else f"{step}.{option}")
+            may = declared if option in kind.with_secrets else None
+            check(given, at, is_shell=is_line and option == step, secrets=may)
     return step, spec
 
 
@@ -216,14 +375,17 @@ def _spec(main: Any, step: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"value": main, **options}
 
 
-def _read_object(kind: Kind, value: Any, path: str) -> Mapping[str, Any]:
+def _read_object(kind: Kind, offer: Offer | None, value: Any, path: str) -> Mapping[str, Any]:
     fields = Fields(value, path)
-    if kind.is_open:
-        return dict(value)
     _read_fields(kind, fields)
     if kind.either and len(fields.given(*kind.either)) != 1:
-        fields.refuse("", f"Exactly one of {' and '.join(kind.either)} is right.")
-    fields.done()
+        fields.refuse("", f"Exactly one of {', '.join(kind.either[:-1])} and {kind.either[-1]} is right.")
+    for instead, not_with in kind.others.items():
+        for wrong in fields.given(*not_with) if fields.given(instead) else ():
+            fields.refuse(wrong, f"'{wrong}' is about another job's run, and does not go with '{instead}'.")
+    fields.done(others=kind.is_open)
+    if offer is not None:
+        offer.read(value, path)
     return dict(value)
 
 

@@ -38,5 +38,26 @@ CATCHUP_MAX: Final = 10_000
 OUTPUT_BYTES_MAX: Final = 4_096
 """The largest output that is kept in the run itself."""
 
+OUTPUT_KEPT_MAX: Final = 1_048_576
+"""The largest output of all: what is larger than the run can hold is kept in a file."""
+
 MESSAGE_DELAY_MAX: Final = timedelta(minutes=15)
 """The longest that a queue delays a message."""
+
+TASKS_MAX: Final = 10_000
+"""Tasks of one job, however they need each other."""
+
+MAPPED_MAX: Final = 10_000
+"""The longest list that a task can be mapped over."""
+
+MAPPED_USUAL_MAX: Final = 1_000
+"""The longest list of a map that does not say its own `max`."""
+
+RUN_INSTANCES_MAX: Final = 100_000
+"""Instances of all mapped tasks of one run: ten thousand tasks, each mapped over ten thousand items, must not be."""
+
+CONDITION_CHARS_MAX: Final = 1_024
+"""The longest condition of a task."""
+
+CONDITION_DEPTH_MAX: Final = 20
+"""Parentheses and `not` within each other."""

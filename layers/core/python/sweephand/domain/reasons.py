@@ -26,13 +26,22 @@ class ReasonCode(StrEnum):
     WORKER = "worker"
     ROOM = "room"
     WAITING = "waiting"
+    APPROVAL = "approval"
     TASK = "task"
+    UPSTREAM = "upstream"
+    CONDITION = "condition"
+    BRANCH = "branch"
+    MAP = "map"
+    STOPPED = "stopped"
     RETRY = "retry"
+    RETRY_BUDGET = "retry_budget"
     TIMEOUT = "timeout"
     LOST = "lost"
     POISON = "poison"
     ERROR = "error"
     CANCELLED = "cancelled"
+    CACHED = "cached"
+    MARKED = "marked"
 
 
 class Reason(Struct, frozen=True):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
+
+_NUMBERED: Final = re.compile(r"(ExitCode)[0-9]{1,3}|Http([1-5])[0-9]{2}", re.ASCII)
 
 
 class FailureClass(StrEnum):
@@ -37,6 +40,13 @@ class Failure(Struct, frozen=True):
     message: str
     kind: FailureClass = FailureClass.TRANSIENT
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What a job can call it by: its name, its class, and of numbered ones what they have in common."""
+        numbered = _NUMBERED.fullmatch(self.error)
+        common = {numbered[1] or f"Http{numbered[2]}xx"} if numbered else set()
+        return frozenset({self.error, str(self.kind)} | common)
+
     def encode(self) -> dict[str, str]:
         return {"error": self.error, "message": self.message, "class": str(self.kind)}
 
@@ -58,9 +68,7 @@ class Retry(Struct, frozen=True):
 
     def covers(self, failure: Failure) -> bool:
         """Whether this kind of failure may be tried again: names refine classes, and `never` wins."""
-        if failure.error in self.never or failure.kind in self.never:
-            return False
-        return failure.error in self.on or failure.kind in self.on
+        return failure.names.isdisjoint(self.never) and not failure.names.isdisjoint(self.on)
 
     def wait(self, failures: int, *, chance: float) -> timedelta:
         """How long to wait after the n-th failure; `chance` in [0, 1) is the caller's dice."""

@@ -74,6 +74,7 @@ RUN_LIFECYCLE: Final = Lifecycle(
         (_S.QUEUED, _E.PARKED): _S.QUEUED,
         (_S.QUEUED, _E.FENCED): _S.QUEUED,
         (_S.QUEUED, _E.CLAIMED): _S.RUNNING,
+        (_S.QUEUED, _E.SUCCEEDED): _S.SUCCEEDED,
         (_S.QUEUED, _E.FAILED): _S.FAILED,
         (_S.QUEUED, _E.CANCELLED): _S.CANCELLED,
         (_S.QUEUED, _E.SKIPPED): _S.SKIPPED,
@@ -88,8 +89,10 @@ RUN_LIFECYCLE: Final = Lifecycle(
         (_S.RETRYING, _E.PARKED): _S.RETRYING,
         (_S.RETRYING, _E.FENCED): _S.RETRYING,
         (_S.RETRYING, _E.CLAIMED): _S.RUNNING,
+        (_S.RETRYING, _E.SUCCEEDED): _S.SUCCEEDED,
         (_S.RETRYING, _E.FAILED): _S.FAILED,
         (_S.RETRYING, _E.CANCELLED): _S.CANCELLED,
+        (_S.RETRYING, _E.SKIPPED): _S.SKIPPED,
     },
     stuck={
         _S.PLANNED: "its instant has not come, or its message was lost; the auditor sends it again when overdue",
@@ -115,6 +118,11 @@ class Run(Struct, frozen=True):
     trigger: Trigger = Trigger.SCHEDULE
     params: Mapping[str, Any] = field(default_factory=dict)
     rerun_of: str | None = None
+    """The run that this one repeats; of a task that was carried over, the run in which it was done."""
+    rerun_from: str | None = None
+    """Where a rerun begins: `failed`, or `task:` and the first task's id; anew where it is None."""
+    parent: str | None = None
+    """The key of the task's run, in another job, that started this run and waits for it."""
     note: str | None = None
 
     state: RunState = RunState.PLANNED
@@ -152,7 +160,7 @@ class Run(Struct, frozen=True):
         """The key that every attempt hands to its target; jobs of one name in two namespaces must not share one."""
         job = self.key.job
         where = "" if job.namespace == DEFAULT else f"{job.namespace}/"
-        return f"{where}{job.name}/{self.key.run_id}/{task}"
+        return f"{where}{job.name}/{self.key.run_id}/{self.key.task or task}"
 
     def lease_is_live(self, now: datetime) -> bool:
         return self.state is RunState.RUNNING and self.lease_until is not None and now < self.lease_until
@@ -193,13 +201,15 @@ class Run(Struct, frozen=True):
         kept = self.progress if progress is None else progress
         return self.after(RunEvent.HEARTBEAT, now=now, nonce=nonce, lease_until=now + lease, progress=kept)
 
-    def succeeded(self, *, now: datetime, nonce: str, output: Any) -> Run:
+    def succeeded(self, *, now: datetime, nonce: str, output: Any, reason: Reason | None = None) -> Run:
+        """Ended well; a reason says why it did without having been run."""
         return self.after(
             RunEvent.SUCCEEDED,
             now=now,
             nonce=nonce,
-            reason=None,
+            reason=reason,
             lease_until=None,
+            wake_at=None,
             ended_at=now,
             output=output,
             progress=100,
@@ -236,6 +246,10 @@ class Run(Struct, frozen=True):
     def skipped(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
         """Not run, or begun and left by its own task: the reason says which."""
         return self._ended(RunEvent.SKIPPED, reason, now=now, nonce=nonce)
+
+    def marked(self, event: RunEvent, reason: Reason, *, now: datetime, nonce: str, **changes: Any) -> Run:
+        """Ended by a person's word, under an epoch of its own: whoever works on it is fenced."""
+        return self._ended(event, reason, now=now, nonce=nonce, epoch=self.epoch + 1, **changes)
 
     def voided(self, reason: Reason, *, now: datetime, nonce: str) -> Run:
         return self.after(RunEvent.VOIDED, now=now, nonce=nonce, reason=reason, wake_at=None, ended_at=now)

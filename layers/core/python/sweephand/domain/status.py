@@ -65,7 +65,7 @@ def _instant(seconds: float) -> datetime:
 
 def listed(run: Run) -> StatusRow | None:
     """The row of a run; None for one that lists do not show."""
-    if run.state in _UNLISTED:
+    if run.state in _UNLISTED or run.key.task:
         return None
     return StatusRow(
         run.key,

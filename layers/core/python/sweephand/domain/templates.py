@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,7 +21,10 @@ from sweephand.errors import InvalidInput
 
 __all__ = ["ROOTS", "RUN_FACTS", "Reference", "as_text", "check", "look_up", "pieces", "resolve", "run_facts"]
 
-ROOTS: Final = ("params", "run", "tasks")
+ROOTS: Final = ("params", "run", "secrets", "tasks", "item", "index")
+ITEMS: Final = ("item", "index")
+"""The roots that only mapped tasks know."""
+SECRETS: Final = "secrets"
 RUN_FACTS: Final = (
     "id",
     "fireAt",
@@ -37,7 +40,9 @@ RESOLVED_BYTES_MAX: Final = 1_048_576
 
 _OPEN: Final = "${"
 _NAME: Final = re.compile(r"[\w-]+")
-_OURS: Final = re.compile(rf"({'|'.join(ROOTS)})[.}}]")
+_OURS_MAPPED: Final = re.compile(rf"({'|'.join(ROOTS)})[.}}]")
+# A shell's own loops like the names `item` and `index`.
+_OURS: Final = re.compile(rf"({'|'.join(root for root in ROOTS if root not in ITEMS)})[.}}]")
 _INTERVAL: Final = ("${run.interval", "${run}")
 
 
@@ -50,11 +55,13 @@ class Reference(Struct, frozen=True):
         return ".".join(self.names)
 
 
-def pieces(text: str, path: str, *, is_shell: bool = False) -> list[str | Reference]:
+def pieces(text: str, path: str, *, is_shell: bool = False, is_mapped: bool = False) -> list[str | Reference]:
     """The text as literals and references, or a refusal of what is no template.
 
-    In a line for a shell, `${HOME}` and all else that begins with none of our roots is the shell's own.
+    In a line for a shell, `${HOME}` and all else that begins with none of our roots is the shell's own, and so are
+    `${item}` and `${index}` unless the task is mapped.
     """
+    ours = _OURS_MAPPED if is_mapped else _OURS
     found: list[str | Reference] = []
     done = 0  # up to where the text is in `found`
     seen = 0  # up to where it was looked at
@@ -62,7 +69,7 @@ def pieces(text: str, path: str, *, is_shell: bool = False) -> list[str | Refere
         seen = at + len(_OPEN)
         if at > done and text[at - 1] == "$":
             found += [text[done : at - 1], _OPEN]
-        elif is_shell and not _OURS.match(text, seen):
+        elif is_shell and not ours.match(text, seen):
             continue
         else:
             end = text.find("}", seen, seen + PATH_CHARS_MAX + 1)
@@ -95,16 +102,25 @@ def _reference(text: str, start: int, end: int, path: str) -> Reference:
     if names[0] == "run" and len(names) > 1 and (len(names) > 2 or names[1] not in RUN_FACTS):
         wrong = ".".join(names[1:])
         raise InvalidInput(f"A run has no '{wrong[:64]}'{nearest(wrong, RUN_FACTS)}", path)
+    if names[0] == "index" and len(names) != 1:
+        raise InvalidInput("${index} is a number, and has no parts.", path)
+    if names[0] == SECRETS and len(names) != 2:
+        raise InvalidInput("A secret is named by ${secrets.NAME}, one of those that the task declares.", path)
     return Reference(names)
 
 
-def check(value: Any, path: str, *, is_shell: bool = False) -> None:
-    """Refuses templates that cannot mean anything, all at once; what exists shows only when a task runs."""
+def check(value: Any, path: str, *, is_shell: bool = False, secrets: Collection[str] | None = None) -> None:
+    """Refuses templates that cannot mean anything, all at once; what exists shows only when a task runs.
+
+    Secrets are the exception: `secrets` are those that may be named here, None where none may.
+    """
     errors: list[tuple[str, str]] = []
 
     def look(text: str, at: str) -> str:
         try:
-            pieces(text, at, is_shell=is_shell)
+            for piece in pieces(text, at, is_shell=is_shell):
+                if isinstance(piece, Reference) and piece.names[0] == SECRETS:
+                    _check_secret(piece.names[1], at, secrets)
         except InvalidInput as refused:
             errors.extend(refused.errors)
         return text
@@ -112,6 +128,19 @@ def check(value: Any, path: str, *, is_shell: bool = False) -> None:
     _each_text(value, path, look)
     if errors:
         raise refusal(errors)
+
+
+def _check_secret(name: str, path: str, declared: Collection[str] | None) -> None:
+    if declared is None:
+        raise InvalidInput(
+            f"${{secrets.{name[:64]}}} cannot stand here: secrets go into the values of env, and into url, headers and "
+            "body of http.",
+            path,
+        )
+    if name not in declared:
+        raise InvalidInput(
+            f"The task declares no secret '{name[:64]}': name it in its secrets, such as {{{name[:64]}: the-id}}.", path
+        )
 
 
 def resolve(value: Any, known: Mapping[str, Any], path: str = "") -> Any:
@@ -191,7 +220,8 @@ def run_facts(run: Run, job: Job, task: Task) -> dict[str, Any]:
         "idempotencyKey": run.idempotency_key(task.id),
         "localDate": (schedule.local(fire_at) if schedule is not None else fire_at).date().isoformat(),
     }
-    if not _mentions(task.spec, _INTERVAL):
+    cache = task.cache or job.cache
+    if not _mentions([task.spec, cache.key if cache else ""], _INTERVAL):
         return facts
     previous = schedule.previous_before(fire_at) if schedule is not None and schedule.names(fire_at) else None
     return {**facts, "intervalStart": _instant(previous or fire_at), "intervalEnd": _instant(fire_at)}

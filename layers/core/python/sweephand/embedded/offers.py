@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
+from sweephand.domain.ids import Namespace, RunKey
 from sweephand.embedded.database import Database, Row
-from sweephand.embedded.encoding import instant, micros
+from sweephand.embedded.encoding import instant, instant_or_none, micros, micros_or_none
 from sweephand.ports import Offer
 
 
@@ -18,20 +18,27 @@ class Offers:
 
     def offer(self, queue: str, offer: Offer) -> None:
         self._database.run(
-            "INSERT INTO offers (namespace, queue, at, name, run_id, nonce) VALUES (?,?,?,?,?,?)"
-            " ON CONFLICT DO UPDATE SET nonce = excluded.nonce",
-            _row(queue, offer),
+            "INSERT INTO offers (namespace, queue, at, name, run_id, nonce, first, first_until)"
+            " VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET"
+            " nonce = excluded.nonce, first = excluded.first, first_until = excluded.first_until",
+            (*_row(queue, offer), offer.first, micros_or_none(offer.first_until)),
         )
 
     def open(self, namespace: Namespace, queue: str, *, limit: int) -> list[Offer]:
         rows = self._database.rows(
-            "SELECT at, name, run_id, nonce FROM offers WHERE namespace = ? AND queue = ?"
+            "SELECT at, name, run_id, nonce, first, first_until FROM offers WHERE namespace = ? AND queue = ?"
             " ORDER BY at, name, run_id LIMIT ?",
             (namespace, queue, limit),
         )
         return [
-            Offer(instant(at), RunKey(JobKey(namespace, JobName(name)), RunId(run_id)), nonce)
-            for at, name, run_id, nonce in rows
+            Offer(
+                instant(at),
+                RunKey.at(f"{namespace}/{name}", run_id),
+                nonce,
+                first,
+                instant_or_none(first_until),
+            )
+            for at, name, run_id, nonce, first, first_until in rows
         ]
 
     def withdraw(self, queue: str, offers: Sequence[Offer]) -> None:
@@ -42,5 +49,6 @@ class Offers:
 
 
 def _row(queue: str, offer: Offer) -> Row:
-    job = offer.run.job
-    return (job.namespace, queue, micros(offer.at), job.name, offer.run.run_id, offer.nonce)
+    within, name = offer.run.place
+    namespace, _, inside = within.partition("/")
+    return (namespace, queue, micros(offer.at), inside, name, offer.nonce)

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from sweephand.domain.limits import MESSAGE_DELAY_MAX
 from sweephand.embedded.database import Database, Row
@@ -109,8 +109,10 @@ class Inbox:
         now = micros(self._clock.now())
         if not self._database.rows(_VISIBLE, (lane.value, now, 1)):
             return []  # without taking the writers' lock: idle consumers ask all the time
-        rows = self._database.write(lambda connection: _take(connection, lane, now, most, span(hold)))
-        return [Delivery(body, f"{id_}.{receives + 1}", lane, receives + 1, hold) for id_, body, receives in rows]
+        rows = self._database.write(
+            lambda connection: take(connection, _VISIBLE, (lane.value, now), now, most, span(hold))
+        )
+        return delivered(rows, lane, hold)
 
     def keep(self, delivery: Delivery, hold: timedelta) -> None:
         self._database.run(
@@ -135,10 +137,16 @@ class Inbox:
         self._database.run_each("DELETE FROM dead_letters WHERE id = ?", [(int(letter.id),) for letter in letters])
 
 
-def _take(connection: sqlite3.Connection, lane: Lane, now: int, most: int, hold: int) -> list[Row]:
+def delivered(rows: Sequence[Row], lane: Lane, hold: timedelta) -> list[Delivery]:
+    """Messages that were just taken, as their consumer gets them."""
+    return [Delivery(body, f"{id_}.{receives + 1}", lane, receives + 1, hold) for id_, body, receives in rows]
+
+
+def take(connection: sqlite3.Connection, visible: str, of: Sequence[Any], now: int, most: int, hold: int) -> list[Row]:
+    """Hide the first messages that a query finds, for as long as they are held; the worn ones are dead letters."""
     taken: list[Row] = []
     while len(taken) < most:
-        found = connection.execute(_VISIBLE, (lane.value, now, most - len(taken))).fetchall()
+        found = connection.execute(visible, (*of, most - len(taken))).fetchall()
         worn = [(row[0],) for row in found if row[2] >= RECEIVES_MAX]
         fresh = [row for row in found if row[2] < RECEIVES_MAX]
         taken += fresh

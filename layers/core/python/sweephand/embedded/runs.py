@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sweephand.domain.ids import JobKey, Namespace, RunId, RunKey
 from sweephand.domain.ledger import Dropped, FireStatus, LedgerPage
+from sweephand.domain.output import decode_output, encode_output
 from sweephand.domain.reasons import Reason
 from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run, RunState, Trigger
@@ -26,7 +27,7 @@ from sweephand.embedded.encoding import (
 )
 from sweephand.ports import Clock
 
-_IDENTITY: Final = "job, run_id, fire_at, start_at, trigger, created_at, params, rerun_of, note"
+_IDENTITY: Final = "job, run_id, fire_at, start_at, trigger, created_at, params, rerun_of, rerun_from, parent, note"
 _MOVING: Final = (
     "state, reason, changed_at, rev, nonce, version, epoch, attempt, lost, owner, lease_until, wake_at,"
     " started_at, ended_at, progress, output, failure"
@@ -36,7 +37,7 @@ _NEXT_SEQ: Final = "(SELECT coalesce(max(seq), 0) + 1 FROM runs)"
 """The number of a write in the feed. Writers come one at a time, so the order of numbers is that of commits."""
 
 _INSERT: Final = (
-    f"INSERT INTO runs ({COLUMNS}, seq) VALUES ({'?,' * 26} {_NEXT_SEQ}) ON CONFLICT (job, run_id) DO NOTHING"
+    f"INSERT INTO runs ({COLUMNS}, seq) VALUES ({'?,' * 28} {_NEXT_SEQ}) ON CONFLICT (job, run_id) DO NOTHING"
 )
 _UPDATE: Final = (
     f"UPDATE runs SET ({_MOVING}) = ({','.join('?' * 17)}), seq = {_NEXT_SEQ} WHERE job = ? AND run_id = ? AND rev = ?"
@@ -75,12 +76,15 @@ class Runs:
         return self._database.write(work) if rows else []
 
     def get(self, key: RunKey) -> Run | None:
-        row = self._database.row(_READ, (str(key.job), key.run_id))
-        return None if row is None else decode_run(row, key.job)
+        row = self._database.row(_READ, key.place)
+        return None if row is None else decode_run(row, key)
+
+    def several(self, keys: Sequence[RunKey]) -> list[Run]:
+        return [decode_run(row) for row in self._database.each(_READ, [key.place for key in keys])]
 
     def move(self, before: Run, after: Run) -> bool:
         key = before.key
-        values = (*_moving_row(after), str(key.job), key.run_id, before.rev)
+        values = (*_moving_row(after), *key.place, before.rev)
 
         def work(connection: sqlite3.Connection) -> bool:
             return connection.execute(_UPDATE, values).rowcount == 1 or _is_mine(connection, after)
@@ -108,11 +112,17 @@ class Runs:
             f" ORDER BY run_id {'DESC' if newest_first else 'ASC'} LIMIT ?",
             [*values, limit],
         )
-        return [decode_run(row, job) for row in rows]
+        return [decode_run(row, RunKey(job, RunId(row[1]))) for row in rows]
+
+    def tasks(self, run: RunKey, *, after: str = "", limit: int) -> list[Run]:
+        rows = self._database.rows(
+            f"SELECT {COLUMNS} FROM runs WHERE job = ? AND run_id > ? ORDER BY run_id LIMIT ?", (str(run), after, limit)
+        )
+        return [decode_run(row, run.of_task(row[1])) for row in rows]
 
     def active(self, job: JobKey, *, until: RunId) -> list[Run]:
         rows = self._database.rows(_ACTIVE, (str(job), until, _ACTIVE_MAX))
-        return [decode_run(row, job) for row in rows]
+        return [decode_run(row, RunKey(job, RunId(row[1]))) for row in rows]
 
     def drop(self, job: JobKey, dropped: Dropped) -> None:
         row = (str(job), micros(dropped.first), micros(dropped.last), dropped.count, str(dropped.reason))
@@ -156,25 +166,40 @@ class Runs:
 
         return self._database.write(work)
 
+    def note(self, namespace: Namespace, key: str, value: str, *, until: datetime) -> None:
+        self._database.run(
+            "INSERT INTO remembered VALUES (?,?,?,?) ON CONFLICT DO UPDATE"
+            " SET value = excluded.value, until = excluded.until",
+            (namespace, key, value, micros(until)),
+        )
+
+    def noted(self, namespace: Namespace, key: str) -> str | None:
+        row = self._database.row(
+            "SELECT value FROM remembered WHERE namespace = ? AND key = ? AND until >= ?",
+            (namespace, key, micros(self._clock.now())),
+        )
+        return str(row[0]) if row else None
+
 
 def _is_mine(connection: sqlite3.Connection, run: Run) -> bool:
     """Whether the run is there already as this caller wrote it, in a call that seemed to fail."""
     if not run.nonce:
         return False
-    values = (str(run.key.job), run.key.run_id, run.rev, run.nonce)
+    values = (*run.key.place, run.rev, run.nonce)
     return connection.execute(_IS_MINE, values).fetchone() is not None
 
 
 def _identity_row(run: Run) -> Row:
     return (
-        str(run.key.job),
-        run.key.run_id,
+        *run.key.place,
         micros(run.fire_at),
         micros(run.start_at),
         run.trigger.value,
         micros(run.created_at),
         to_json(dict(run.params)) if run.params else None,
         run.rerun_of,
+        run.rerun_from,
+        run.parent,
         run.note,
     )
 
@@ -196,39 +221,41 @@ def _moving_row(run: Run) -> Row:
         micros_or_none(run.started_at),
         micros_or_none(run.ended_at),
         run.progress,
-        json_or_none(run.output),
+        json_or_none(encode_output(run.output)),
         None if run.failure is None else to_json(run.failure.encode()),
     )
 
 
-def decode_run(row: Row, job: JobKey | None = None) -> Run:
-    """The run in these `COLUMNS`; a caller that knows its job spares the parsing."""
+def decode_run(row: Row, key: RunKey | None = None) -> Run:
+    """The run in these `COLUMNS`; a caller that knows its key spares the parsing."""
     return Run(
-        RunKey(job or JobKey.of(row[0]), RunId(row[1])),
+        key or RunKey.at(row[0], row[1]),
         instant(row[2]),
         instant(row[3]),
         instant(row[5]),
-        instant(row[11]),
+        instant(row[13]),
         _TRIGGERS[row[4]],
         params=value_or_none(row[6]) or {},
         rerun_of=row[7],
-        note=row[8],
-        state=_STATES[row[9]],
-        reason=None if row[10] is None else Reason.of(row[10]),
-        rev=row[12],
-        nonce=row[13],
-        version=row[14],
-        epoch=row[15],
-        attempt=row[16],
-        lost=row[17],
-        owner=row[18],
-        lease_until=instant_or_none(row[19]),
-        wake_at=instant_or_none(row[20]),
-        started_at=instant_or_none(row[21]),
-        ended_at=instant_or_none(row[22]),
-        progress=row[23],
-        output=value_or_none(row[24]),
-        failure=None if row[25] is None else Failure.decode(from_json(row[25])),
+        rerun_from=row[8],
+        parent=row[9],
+        note=row[10],
+        state=_STATES[row[11]],
+        reason=None if row[12] is None else Reason.of(row[12]),
+        rev=row[14],
+        nonce=row[15],
+        version=row[16],
+        epoch=row[17],
+        attempt=row[18],
+        lost=row[19],
+        owner=row[20],
+        lease_until=instant_or_none(row[21]),
+        wake_at=instant_or_none(row[22]),
+        started_at=instant_or_none(row[23]),
+        ended_at=instant_or_none(row[24]),
+        progress=row[25],
+        output=decode_output(value_or_none(row[26])),
+        failure=None if row[27] is None else Failure.decode(from_json(row[27])),
     )
 
 

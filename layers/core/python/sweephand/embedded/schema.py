@@ -258,7 +258,36 @@ _SECOND: Final[Migration] = (
     """,
 )
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND)
+_THIRD: Final[Migration] = (
+    # Who is next is decided by namespace: one with a long backlog must not be walked through to find another.
+    "CREATE INDEX messages_by_namespace ON messages (lane, namespace, visible_at)",
+    "ALTER TABLE offers ADD COLUMN first TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE offers ADD COLUMN first_until INTEGER",
+)
+
+_FOURTH: Final[Migration] = (
+    # A run's tasks are rows of the table of runs, with the run in the place of the job: these say how far they are.
+    """
+    CREATE TABLE progress (
+        run TEXT PRIMARY KEY,
+        states BLOB NOT NULL,
+        instances TEXT,
+        looked_at INTEGER NOT NULL,
+        generation INTEGER NOT NULL,
+        waves INTEGER NOT NULL,
+        rev INTEGER NOT NULL,
+        nonce TEXT NOT NULL,
+        noted INTEGER NOT NULL DEFAULT 0,
+        token TEXT,
+        waking_until INTEGER
+    ) WITHOUT ROWID
+    """,
+    "CREATE TABLE ended_tasks (run TEXT NOT NULL, task TEXT NOT NULL, PRIMARY KEY (run, task)) WITHOUT ROWID",
+    "ALTER TABLE runs ADD COLUMN rerun_from TEXT",
+    "ALTER TABLE runs ADD COLUMN parent TEXT",
+)
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH)
 
 _SWITCH_TRIES: Final = 200
 _SWITCH_PAUSE_S: Final = 0.05

@@ -12,7 +12,9 @@ from enum import StrEnum
 from typing import Final, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from sweephand.calls import Abandoning, Call, Outcome, Target
 from sweephand.domain.guard import Skip, Start, Void, Wait, guard
 from sweephand.domain.ids import RunKey
 from sweephand.domain.job import Guarantee, Job
@@ -21,17 +23,23 @@ from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.templates import run_facts
-from sweephand.engine.claim import claim, lease_of, timeout_of
-from sweephand.engine.complete import LOST, TIMEOUT, complete, follow_up, set_timer, task_of
+from sweephand.engine.claim import LOOKS, claim, lease_of, timeout_of
+from sweephand.engine.complete import LOST, TIMEOUT, complete, end_subrun, follow_up, set_timer
 from sweephand.engine.holding import take
 from sweephand.engine.insist import move
-from sweephand.engine.lookup import job_of, version_of
-from sweephand.engine.offer import LEASE, Puller, is_external, offer, queue_of
+from sweephand.engine.lookup import definition_of, job_of
+from sweephand.engine.offer import AGENT, LAUNCHED_WITHIN, LEASE, Puller, lease_id, offer, queue_of
+from sweephand.engine.outputs import Upstream, upstream_of
 from sweephand.engine.planning import letter_for
+from sweephand.engine.recall import recall
+from sweephand.engine.reveal import redacted_of, reveal
 from sweephand.engine.scene import scene_of
+from sweephand.engine.tend import end_tasks, look_after, start
+from sweephand.engine.wake import note
+from sweephand.engine.whereabouts import is_external, is_launched, renews_by_itself, task_of
 from sweephand.errors import Defect, StaleEpoch, Unavailable
 from sweephand.messages import AttemptRun, Elsewhere
-from sweephand.ports import Call, Delivery, Outcome, World
+from sweephand.ports import Delivery, Stores, World
 
 _KEEP_MAX: Final = timedelta(hours=11)
 _KEEP_MIN: Final = timedelta(seconds=1)
@@ -76,7 +84,13 @@ class _Case(Struct, frozen=True):
 def attempt(world: World, message: AttemptRun, delivery: Delivery) -> Attempted:
     """Deal with one delivery of a run. Any number of deliveries at any time come to one owner per attempt."""
     begun = begin(world, message, delivery)
-    return begun if isinstance(begun, Attempted) else finish(world, begun, world.target.execute(begun))
+    return begun if isinstance(begun, Attempted) else finish(world, begun, execute(world, world.target, begun))
+
+
+def execute(stores: Stores, target: Target, call: Call) -> Outcome | Elsewhere:
+    """Run a claimed call, with its secrets; what comes back is without them."""
+    revealed = reveal(stores, call)
+    return revealed if isinstance(revealed, Failure) else redacted_of(revealed, target.execute(revealed))
 
 
 def begin(world: World, message: AttemptRun, delivery: Delivery, *, pulled: str | None = None) -> Call | Attempted:
@@ -86,8 +100,10 @@ def begin(world: World, message: AttemptRun, delivery: Delivery, *, pulled: str 
     when one comes for it to its queue (`pulled`). Repeating it meets the lease.
     """
     run = world.runs.get(message.run)
-    if run is None or run.is_terminal:
-        return Attempted(Fate.DELETE, "ended")
+    if run is None:
+        return Attempted(Fate.DELETE, "absent")
+    if run.is_terminal:
+        return _meet_ended(world, run)
     case = _Case(world, run, message, delivery, world.clock.now(), pulled)
     match run.state:
         case RunState.RUNNING:
@@ -114,13 +130,26 @@ def report(world: World, key: RunKey, *, epoch: int, outcome: Outcome, claimed: 
     return Attempted(Fate.DELETE, str(ended.state))
 
 
+def _meet_ended(world: World, run: Run) -> Attempted:
+    """What follows from an end may not have been done by whoever died before doing it."""
+    if run.key.task:
+        note(world, run.key, again=True)
+    elif (job := definition_of(world, run)) is not None and job.is_dag:
+        end_tasks(world, run)
+    if run.state is RunState.CANCELLED or (run.reason is not None and run.reason.code is ReasonCode.MARKED):
+        _abandon(world, run)
+    return Attempted(Fate.DELETE, "ended")
+
+
 def _meet_lease(case: _Case) -> Call | Attempted:
     """Somebody owns the run, or did: a live lease is left alone, a dead one is taken over or ends the run."""
     job, version = _started_with(case)
+    if job.is_dag:
+        return _look_after(case, job)
     leased_until = ends_at = case.run.lease_until or case.now
     if job.guarantee is Guarantee.EFFECTIVELY_ONCE:
         ends_at += SIDES_BLUR  # the owner's clock may be behind ours: no second attempt while it may still act
-    puller = Puller.of(case.run) if is_external(job) else None
+    puller = Puller.of(case.run) if renews_by_itself(case.world.pace, job) else None
     if case.now < ends_at:
         return _watch_over(case, job, puller, ends_at) if puller else _keep(case, ends_at, "owned")
     if (
@@ -130,10 +159,15 @@ def _meet_lease(case: _Case) -> Call | Attempted:
     ):
         return _end_late(case, timeout)
     if job.guarantee is Guarantee.AT_MOST_ONCE or case.run.lost >= LOST_MAX:
+        _abandon(case.world, case.run)
         failure = Failure(LOST, f"The worker of attempt {case.run.attempt} was lost.")
         reason = Reason(ReasonCode.LOST, failure.message)
         return _end(case, case.run.failed(failure, reason, now=case.now, nonce=case.world.dice.nonce()))
-    return _offer(case, job) if _is_for_others(case, job) else _claim(case, job, version)
+    if _is_for_others(case, job):
+        return _offer(case, job)
+    if is_launched(case.world.pace, job):
+        _abandon(case.world, case.run)  # fenced by the claim, and of no use to anybody
+    return _claim(case, job, version)
 
 
 def _watch_over(case: _Case, job: Job, puller: Puller, ends_at: datetime) -> Attempted:
@@ -160,6 +194,7 @@ def _end_late(case: _Case, timeout: timedelta) -> Attempted:
         ended = complete(case.world, case.run.key, epoch=case.run.epoch, outcome=overdue(timeout), claimed=case.run)
     except StaleEpoch:
         return _lost_race()
+    _abandon(case.world, case.run)
     return Attempted(Fate.DELETE, str(ended.state))
 
 
@@ -171,8 +206,25 @@ def _try_again(case: _Case) -> Call | Attempted:
     return _hold_and_claim(case, *_started_with(case))
 
 
+def _look_after(case: _Case, job: Job) -> Attempted:
+    """A run of several tasks is owned by whoever advances it, and looked after by its timer."""
+    wait = look_after(case.world, case.run, job, timer=case.message.timer, now=case.now)
+    return Attempted(Fate.DELETE, "looked after") if wait is None else _keep(case, wait, "owned")
+
+
+def _consider_task(case: _Case) -> Call | Attempted:
+    """A task that has not started only needs its run to go on."""
+    whole = case.world.runs.get(case.run.key.whole)
+    if whole is None or whole.state is not RunState.RUNNING:
+        reason = Reason(ReasonCode.CANCELLED, f"the run {whole.state}" if whole else "the run is gone")
+        return _end(case, case.run.cancelled(reason, now=case.now, nonce=case.world.dice.nonce()))
+    return _hold_and_claim(case, *_started_with(case))
+
+
 def _consider(case: _Case) -> Call | Attempted:
     """A run that has not started meets the guard."""
+    if case.run.key.task:
+        return _consider_task(case)
     head = case.world.jobs.head(case.run.key.job)
     if head is None:
         raise Defect(f"Run {case.run.key} has no job.")
@@ -252,12 +304,19 @@ def _end(case: _Case, after: Run) -> Attempted:
 
 def _claim(case: _Case, job: Job, version: int) -> Call | Attempted:
     world = case.world
+    if job.is_dag:
+        return Attempted(Fate.DELETE, "begun") if start(world, case.run, job, version, now=case.now) else _lose(case)
+    upstream = upstream_of(world, case.run)
     timeout = timeout_of(world.pace, job, case.run, now=case.now)
     if not timeout:
         return _end_out_of_time(case)
-    if case.pulled is not None:
+    secret = world.dice.secret() if is_launched(world.pace, job) else None
+    if secret is not None:
+        owner = str(Puller(AGENT, secret, case.now))
+        world = replace(world, owner=owner, pace=replace(world.pace, lease=LAUNCHED_WITHIN))
+    if case.pulled is not None or secret is not None:
         # No message carries it, so the lease's timer is sent first: a worker that dies is always noticed.
-        set_timer(world, case.run, job, at=case.now + LEASE, now=case.now)
+        set_timer(world, case.run, job, at=case.now + (world.pace.lease or LEASE), now=case.now)
     claimed = claim(world, case.run, job, version=version, now=case.now)
     if claimed is None:
         return _lose(case)
@@ -268,13 +327,36 @@ def _claim(case: _Case, job: Job, version: int) -> Call | Attempted:
             world.inbox.keep(case.delivery, lease)
     if world.clock.now() - case.now > (world.pace.lease or world.pace.lease_grace):
         return Attempted(Fate.LEAVE, "overslept")  # it would outlive its lease, beside the next attempt
-    return _call(claimed, job, timeout)
+    call = call_of(claimed, job, timeout, upstream, lease=lease_id(claimed.key, secret) if secret else None)
+    recalled = recall(world, call, job)
+    return call if recalled is None else finish(world, call, recalled)
 
 
 def _end_out_of_time(case: _Case) -> Attempted:
     failure = Failure(TIMEOUT, f"The run's time was up after {case.run.attempt} attempts.")
     reason = Reason(ReasonCode.TIMEOUT, failure.message)
+    _abandon(case.world, case.run)
     return _end(case, case.run.failed(failure, reason, now=case.now, nonce=case.world.dice.nonce()))
+
+
+def _abandon(world: World, run: Run) -> None:
+    """Have stopped what was launched for the run, started or looked at by it; mostly there is nothing to stop."""
+    if run.version is None or run.started_at is None:
+        return
+    job = definition_of(world, run)
+    if job is None or job.is_dag:
+        return
+    if run.is_terminal:
+        end_subrun(world, run, job)
+    if not isinstance(world.target, Abandoning):
+        return
+    timeout = task_of(job).timeout or job.timeout
+    if is_launched(world.pace, job):
+        world.target.abandon(call_of(run, job, timeout, upstream_of(world, run)))
+    elif task_of(job).kind in LOOKS:
+        upstream = upstream_of(world, run)
+        for attempt in range(max(run.attempt, 1), run.attempt + 2):  # between two looks the attempt is not counted
+            world.target.abandon(call_of(replace(run, attempt=attempt), job, timeout, upstream))
 
 
 def _lose(case: _Case) -> Attempted:
@@ -293,16 +375,18 @@ def _keep(case: _Case, until: datetime, event: str) -> Attempted:
     return Attempted(Fate.KEEP, event, min(max(until - case.now, _KEEP_MIN), _KEEP_MAX))
 
 
-def _call(run: Run, job: Job, timeout: timedelta) -> Call:
+def call_of(run: Run, job: Job, timeout: timedelta, upstream: Upstream, *, lease: str | None = None) -> Call:
+    """What has to be known to do the attempt that the run was claimed for."""
     task = task_of(job)
-    params = {**job.params, **run.params}
-    return Call(run, task, params, run.idempotency_key(task.id), timeout, run_facts(run, job, task))
+    params = {**job.params, **upstream.params}
+    facts = run_facts(run, job, task)
+    return Call(run, task, params, run.idempotency_key(task.id), timeout, facts, upstream.known, lease)
 
 
 def _started_with(case: _Case) -> tuple[Job, int]:
     """The definition that the run started with, and its version."""
     version = case.run.version or 0
-    job = version_of(case.world, case.run.key.job, version).job
+    job = definition_of(case.world, case.run)
     if job is None:
         raise Defect(f"Run {case.run.key} was started with a deleted version.")
     return job, version

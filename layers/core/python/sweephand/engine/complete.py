@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
+from sweephand.calls import Outcome, Skipped, Succeeded
+from sweephand.domain.dag import chosen
 from sweephand.domain.ids import RunKey, run_id_of_fire
-from sweephand.domain.job import Guarantee, Job, Task
+from sweephand.domain.job import Guarantee, Job
 from sweephand.domain.limits import MESSAGE_DELAY_MAX
+from sweephand.domain.output import Kept, is_reserved
 from sweephand.domain.reasons import Reason, ReasonCode
-from sweephand.domain.retry import Failure, Retry
+from sweephand.domain.retry import Failure, FailureClass, Retry
 from sweephand.domain.run import Run, RunState
+from sweephand.engine.budget import draw
 from sweephand.engine.checkpoint import forget_checkpoint
 from sweephand.engine.holding import give_back, needs_of, released_by
 from sweephand.engine.insist import move
-from sweephand.engine.lookup import version_of
+from sweephand.engine.lookup import definition_of, graph_of, version_of
 from sweephand.engine.pause import pause
 from sweephand.engine.planning import run_entry, timer_for
-from sweephand.errors import NotFound, StaleEpoch
+from sweephand.engine.recall import remember
+from sweephand.engine.subrun import subrun_key
+from sweephand.engine.wake import note
+from sweephand.engine.whereabouts import APPROVAL, renews_by_itself, task_of
+from sweephand.errors import InvalidInput, NotFound, StaleEpoch
 from sweephand.messages import Again, Unstarted
-from sweephand.ports import Outcome, Skipped, Succeeded, World
+from sweephand.ports import World
 
-EXTERNAL: Final = "external"
-"""The kind of a task that workers elsewhere come for."""
 LOST: Final = "Lost"
 """The error of a run whose worker was lost for good."""
 TIMEOUT: Final = "Timeout"
@@ -63,12 +70,31 @@ def follow_up(world: World, run: Run) -> None:
     job = _job(world, run)
     if job is None:
         return
+    remember(world, run, job)
     released = released_by(run.state, needs_of(world, job, run))
     give_back(world, run.key, job, released, epoch=run.epoch + run.is_terminal)
-    if run.is_terminal and task_of(job).kind == EXTERNAL:
+    if run.is_terminal and renews_by_itself(world.pace, job):
         forget_checkpoint(world, run.key)
+    if run.is_terminal and (run.key.task or (job.is_dag and run.state is not RunState.SUCCEEDED)):
+        note(world, run.key)
+    if run.is_terminal:
+        end_subrun(world, run, job)
     if run.state is RunState.FAILED and _failed_in_a_row(world, job, run):
-        pause(world, run.key.job, actor="sweephand", note=f"{job.pause_after_failures} failures in a row")
+        with suppress(NotFound):  # deleted since
+            pause(world, run.key.job, actor="sweephand", note=f"{job.pause_after_failures} failures in a row")
+
+
+def end_subrun(world: World, run: Run, job: Job) -> None:
+    """A task ended before the run that it started: that one is cancelled, unless nobody was to wait for it."""
+    task = task_of(job)
+    key = None if job.is_dag or task.spec.get("async") else subrun_key(run, task)
+    if key is None or run.state is RunState.SUCCEEDED:
+        return
+    reason = Reason(ReasonCode.CANCELLED, f"task {run.key} {run.state}"[:200])
+    while (started := world.runs.get(key)) is not None and not started.is_terminal:
+        after = started.cancelled(reason, now=world.clock.now(), nonce=world.dice.nonce())
+        if move(world, started, after):
+            follow_up(world, after)
 
 
 def set_timer(world: World, run: Run, job: Job | None, *, at: datetime, now: datetime) -> None:
@@ -82,15 +108,10 @@ def set_timer(world: World, run: Run, job: Job | None, *, at: datetime, now: dat
     world.due.arm([run_entry(world, run.key, at=at, now=now)])
 
 
-def task_of(job: Job) -> Task:
-    """The task of a one-task job."""
-    return job.tasks[0]
-
-
 def retry_of(job: Job) -> Retry:
-    """How often the run's task is tried; at most once means never again."""
+    """How often the run's task is tried; at most once means never again, and a run of several leaves it to them."""
     policy = task_of(job).retry or job.retry
-    return Retry(attempts=1) if job.guarantee is Guarantee.AT_MOST_ONCE else policy
+    return Retry(attempts=1) if job.is_dag or job.guarantee is Guarantee.AT_MOST_ONCE else policy
 
 
 def _read(world: World, key: RunKey) -> Run:
@@ -101,13 +122,19 @@ def _read(world: World, key: RunKey) -> Run:
 
 
 def _job(world: World, run: Run) -> Job | None:
-    return version_of(world, run.key.job, run.version).job if run.version is not None else None
+    return definition_of(world, run)
 
 
 def _after(world: World, run: Run, outcome: Outcome) -> Run:
     now, nonce = world.clock.now(), world.dice.nonce()
+    if isinstance(outcome, Succeeded) and run.key.task:
+        outcome = _chosen(world, run, outcome)
+    if isinstance(outcome, Succeeded) and (outcome.taken_from or not _is_anothers(run, outcome.output)):
+        source = outcome.taken_from
+        reason = Reason(ReasonCode.CACHED, f"cached from run {source}") if source else None
+        return run.succeeded(now=now, nonce=nonce, output=outcome.output, reason=reason)
     if isinstance(outcome, Succeeded):
-        return run.succeeded(now=now, nonce=nonce, output=outcome.output)
+        outcome = Failure("InvalidOutput", "The output names what is no task's to name.", FailureClass.PERMANENT)
     if isinstance(outcome, Skipped):
         return run.skipped(Reason(ReasonCode.TASK, outcome.reason[:200]), now=now, nonce=nonce)
     if isinstance(outcome, Unstarted):
@@ -115,15 +142,58 @@ def _after(world: World, run: Run, outcome: Outcome) -> Run:
         return run.postponed(Reason(ReasonCode.ROOM, outcome.reason[:200]), now=now, nonce=nonce, wake_at=now + wait)
     if isinstance(outcome, Again):
         wait = max(outcome.after, LOOK_AGAIN_AFTER)
-        return run.looked(Reason(ReasonCode.WAITING, outcome.reason[:200]), now=now, nonce=nonce, wake_at=now + wait)
+        return run.looked(Reason(_awaited(world, run), outcome.reason[:200]), now=now, nonce=nonce, wake_at=now + wait)
     job = _job(world, run)
     if job is not None and run.started_at is not None:
         delay = retry_of(job).next_delay(outcome, run.failures, chance=world.dice.chance())
         in_time = job.run_timeout is None or now + (delay or timedelta(0)) < run.started_at + job.run_timeout
         if delay is not None and in_time:
-            reason = Reason(ReasonCode.RETRY, f"attempt {run.attempt} failed: {outcome.message}"[:200])
-            return run.retried(outcome, reason, now=now, nonce=nonce, wake_at=now + delay)
+            wake_at, code = _affordable(world, run, job, at=now + delay, now=now)
+            reason = Reason(code, f"attempt {run.attempt} failed: {outcome.message}"[:200])
+            return run.retried(outcome, reason, now=now, nonce=nonce, wake_at=wake_at)
     return run.failed(outcome, _final_reason(outcome), now=now, nonce=nonce)
+
+
+def _is_anothers(run: Run, output: Any) -> bool:
+    """Whether an output would stand for what another attempt has kept."""
+    if isinstance(output, Kept):
+        return (output.run_id, output.attempt) != (run.key.run_id, run.attempt) or run.key.task not in ("", output.task)
+    return is_reserved(output)
+
+
+def _awaited(world: World, run: Run) -> ReasonCode:
+    job = _job(world, run)
+    is_approval = job is not None and task_of(job).kind == APPROVAL
+    return ReasonCode.APPROVAL if is_approval else ReasonCode.WAITING
+
+
+def _chosen(world: World, run: Run, outcome: Succeeded) -> Succeeded | Failure:
+    """A branch fails whose output names no task that it could choose."""
+    version = run.version or 0
+    job = version_of(world, run.key.job, version).job
+    if job is None:
+        return outcome
+    graph = graph_of(world, run.key.job, version, job)
+    place = graph.places.get(run.key.task)
+    if place is None or not graph.tasks[place].branch:
+        return outcome
+    try:
+        chosen(graph, place, outcome.output)
+    except InvalidInput as refused:
+        return Failure("InvalidOutput", refused.message, FailureClass.PERMANENT)
+    return outcome
+
+
+def _affordable(world: World, run: Run, job: Job, *, at: datetime, now: datetime) -> tuple[datetime, ReasonCode]:
+    """When the next attempt begins, and what it waits for: a namespace that retries too much waits longer.
+
+    The budget delays, and never fails a run: one whose time would be up by then does not wait for it.
+    """
+    later = at + draw(world, run.key.job.namespace, now=now)
+    ends_at = run.started_at + job.run_timeout if run.started_at and job.run_timeout else None
+    if later == at or (ends_at is not None and later >= ends_at):
+        return at, ReasonCode.RETRY
+    return later, ReasonCode.RETRY_BUDGET
 
 
 def _final_reason(failure: Failure) -> Reason:

@@ -9,7 +9,7 @@ from sweephand.domain.access import DEFAULT, Role, check_member
 from sweephand.domain.ids import Namespace, check_name
 from sweephand.engine.edit import Document, edit
 from sweephand.engine.issue import OWN, revoke, tokens_of
-from sweephand.engine.share import NAMESPACE, delete_document, put_document
+from sweephand.engine.share import NAMESPACE, SECRET, delete_document, put_document
 from sweephand.errors import Conflict, NotFound, Refused
 from sweephand.ports import SharedDocument, World
 
@@ -32,7 +32,7 @@ def put_namespace(
 
 
 def delete_namespace(world: World, name: str, *, actor: str) -> None:
-    """Remove a namespace that has no jobs, with its members and tokens.
+    """Remove a namespace that has no jobs, with its members, tokens and secrets.
 
     Its name is not given away again: whoever got it would read the history of those who had it before. Removing it
     again is refused as absent; where it stopped half way, repeating it does the rest.
@@ -49,6 +49,9 @@ def delete_namespace(world: World, name: str, *, actor: str) -> None:
         delete_document(world, Namespace(name), MEMBER, member.name, actor=actor)
     for token in tokens_of(world, [Namespace(name)]):
         revoke(world, [Namespace(name)], token.id, actor=actor)
+    while secrets := world.shared.listed(Namespace(name), SECRET, limit=_PAGE):
+        for secret in secrets:
+            delete_document(world, Namespace(name), SECRET, secret.name, actor=actor)
     put_document(world, OWN, NAMESPACE, name, {_GONE: True}, expected=stored[0], actor=actor)
 
 

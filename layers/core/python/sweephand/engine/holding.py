@@ -12,7 +12,8 @@ from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.slots import Need, Slot, is_evictable, job_slot, pool_slot
 from sweephand.engine.insist import insist, move
-from sweephand.engine.lookup import lane_of
+from sweephand.engine.lookup import definition_of, lane_of
+from sweephand.engine.wake import end_soon, note
 from sweephand.messages import AttemptRun
 from sweephand.ports import Letter, World
 
@@ -116,7 +117,10 @@ def _fenced(world: World, run: Run | None, now: datetime) -> bool:
 def _cancel(world: World, key: RunKey, reason: Reason, now: datetime) -> None:
     run = world.runs.get(key)
     while run is not None and not run.is_terminal:
+        end_soon(world, run)
         if move(world, run, run.cancelled(reason, now=now, nonce=world.dice.nonce())):
+            if (job := definition_of(world, run)) is not None and job.is_dag:
+                note(world, key)
             return
         run = world.runs.get(key)
 

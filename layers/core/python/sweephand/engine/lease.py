@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -12,25 +11,30 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sweephand.domain.ids import Namespace, RunKey
+from sweephand.calls import Call, Outcome
+from sweephand.domain.ids import Namespace
 from sweephand.domain.job import Job
+from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run, RunState
-from sweephand.engine.attempt import Attempted, Fate, begin, overdue
-from sweephand.engine.checkpoint import read_checkpoint
+from sweephand.engine.attempt import Attempted, Fate, begin, call_of, overdue
+from sweephand.engine.checkpoint import read_checkpoint, save_checkpoint
 from sweephand.engine.claim import timeout_of
 from sweephand.engine.complete import complete
 from sweephand.engine.heartbeat import heartbeat
 from sweephand.engine.insist import insist
-from sweephand.engine.lookup import version_of
-from sweephand.engine.offer import LEASE, Puller
+from sweephand.engine.lookup import definition_of
+from sweephand.engine.offer import LEASE, Puller, lease_id, read_lease_id
+from sweephand.engine.outputs import upstream_of
+from sweephand.engine.reveal import redacted, redactor_of, reveal
+from sweephand.engine.whereabouts import task_of
 from sweephand.errors import NotFound, StaleEpoch, Unavailable
 from sweephand.messages import AttemptRun
-from sweephand.ports import Call, Delivery, Lane, Offer, Outcome, World
+from sweephand.ports import Delivery, Lane, Offer, World
+from sweephand.secrets import Redactor
 
 _FOREVER: Final = timedelta(days=1)
 _BY_HAND: Final = Delivery(body="", receipt="", lane=Lane.NORMAL, receives=1, hold=_FOREVER)
 """No message carries a run that is pulled: its lease's timer is sent before the claim."""
-_SEPARATOR: Final = "|"
 _LOOKED_AT: Final = 20
 """Offers that may be moot, on top of four for each run that is asked for."""
 
@@ -44,8 +48,7 @@ class Lease(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        plain = f"{self.run.key}{_SEPARATOR}{self.secret}"
-        return urlsafe_b64encode(plain.encode()).decode().rstrip("=")
+        return lease_id(self.run.key, self.secret)
 
 
 class Leased(Struct, frozen=True):
@@ -57,7 +60,7 @@ class Leased(Struct, frozen=True):
 
 
 def lease(world: World, namespace: Namespace, worker: str, queues: Sequence[str], *, most: int) -> list[Leased]:
-    """Claim up to `most` runs that are on offer in these queues, the oldest first.
+    """Claim up to `most` runs that are on offer in these queues, by priority and age.
 
     Each lease's timer is sent before its claim, so that a worker which dies is always noticed. Repeating it claims
     others: a worker whose answer was lost leaves its runs to their timers.
@@ -68,7 +71,13 @@ def lease(world: World, namespace: Namespace, worker: str, queues: Sequence[str]
             for offered in world.offers.open(namespace, queue, limit=most * 4 + _LOOKED_AT):
                 if len(leased) >= most:
                     return leased
-                taken = _take(world, queue, offered, worker)
+                if offered.run in world.pulled or not offered.is_for(worker, now=world.clock.now()):
+                    continue
+                world.pulled.add(offered.run)
+                try:
+                    taken = _take(world, queue, offered, worker)
+                finally:
+                    world.pulled.discard(offered.run)
                 if taken is not None:
                     leased.append(taken)
         except Unavailable:
@@ -78,24 +87,51 @@ def lease(world: World, namespace: Namespace, worker: str, queues: Sequence[str]
     return leased
 
 
-def beat(world: World, lease_id: str, namespace: Namespace, *, epoch: int, progress: int | None) -> Run:
+def on_offer(world: World, namespace: Namespace, queues: Sequence[str], *, most: int) -> int:
+    """How many runs are on offer in these queues, counted up to `most`; some may be moot. Reads only."""
+    return sum(len(world.offers.open(namespace, queue, limit=most)) for queue in queues)
+
+
+def beat(
+    world: World, lease: str, namespace: Namespace, *, epoch: int, progress: int | None, checkpoint: Any = None
+) -> Run:
     """The worker is alive: its lease is extended, up to the attempt's time-out, which ends it.
 
-    Repeating it only extends again.
+    What it leaves for the next attempt, if anything, is kept without the values of secrets. Repeating it only extends
+    again.
     """
-    run, claimed_at = _owned(world, lease_id, namespace, epoch)
+    run, claimed_at = _owned(world, lease, namespace, epoch)
     timeout = timeout_of(world.pace, _job(world, run), run, now=claimed_at)
     left = claimed_at + timeout - world.clock.now()
     if left <= timedelta(0):
         complete(world, run.key, epoch=epoch, outcome=overdue(timeout))
         raise StaleEpoch(str(run.key), epoch, run.epoch)
-    return heartbeat(world, run.key, epoch=epoch, lease=min(LEASE, left), progress=progress)
+    beaten = heartbeat(world, run.key, epoch=epoch, lease=min(LEASE, left), progress=progress)
+    if checkpoint is not None:
+        save_checkpoint(world, beaten, _redactor(world, run).document(checkpoint))
+    return beaten
 
 
-def report(world: World, lease_id: str, namespace: Namespace, *, epoch: int, outcome: Outcome) -> Run:
+def look(world: World, lease: str, namespace: Namespace, *, epoch: int) -> Leased:
+    """The work of a lease, with its secrets, for the agent that was launched for it. Repeating it answers the same.
+
+    Where a secret is missing, that is the attempt's outcome, and the lease is nobody's any more.
+    """
+    run, claimed_at = _owned(world, lease, namespace, epoch)
+    job = _job(world, run)
+    timeout = timeout_of(world.pace, job, run, now=claimed_at)
+    _, secret = read_lease_id(lease)
+    call = reveal(world, call_of(run, job, timeout, upstream_of(world, run), lease=lease))
+    if isinstance(call, Failure):
+        complete(world, run.key, epoch=epoch, outcome=call)
+        raise StaleEpoch(str(run.key), epoch, run.epoch)
+    return Leased(Lease(run, call.task.id, secret), call, read_checkpoint(world, run.key))
+
+
+def report(world: World, lease: str, namespace: Namespace, *, epoch: int, outcome: Outcome) -> Run:
     """The attempt's outcome. The same report again answers the same; one under another epoch is refused."""
-    run, _ = _owned(world, lease_id, namespace, epoch)
-    return complete(world, run.key, epoch=epoch, outcome=outcome)
+    run, _ = _owned(world, lease, namespace, epoch)
+    return complete(world, run.key, epoch=epoch, outcome=redacted(outcome, _redactor(world, run)))
 
 
 def worker_of(run: Run) -> str | None:
@@ -119,8 +155,13 @@ def _take(world: World, queue: str, offered: Offer, worker: str) -> Leased | Non
         return None
     with suppress(Unavailable):  # safe: whoever meets the offer finds the lease
         world.offers.withdraw(queue, [offered])
+    revealed = reveal(world, begun)
+    if isinstance(revealed, Failure):
+        with suppress(StaleEpoch):  # it was cancelled meanwhile
+            complete(world, run.key, epoch=begun.run.epoch, outcome=revealed, claimed=begun.run)
+        return None
     checkpoint = insist(lambda: read_checkpoint(world, run.key))
-    return Leased(Lease(begun.run, begun.task.id, secret), begun, checkpoint)
+    return Leased(Lease(begun.run, begun.task.id, secret), revealed, checkpoint)
 
 
 def _is_moot(run: Run, now: datetime) -> bool:
@@ -129,12 +170,10 @@ def _is_moot(run: Run, now: datetime) -> bool:
     return run.is_terminal or run.lease_is_live(now) or backs_off
 
 
-def _owned(world: World, lease_id: str, namespace: Namespace, epoch: int) -> tuple[Run, datetime]:
+def _owned(world: World, lease: str, namespace: Namespace, epoch: int) -> tuple[Run, datetime]:
     """The run of a lease, and when it was claimed; a lease that is not this run's is as absent as none."""
     try:
-        plain = urlsafe_b64decode(lease_id + "=" * (-len(lease_id) % 4)).decode()
-        text, secret = plain.split(_SEPARATOR)
-        key = RunKey.of(text)
+        key, secret = read_lease_id(lease)
     except ValueError:
         raise NotFound("There is no such lease.") from None
     run = world.runs.get(key) if key.job.namespace == namespace else None
@@ -147,8 +186,13 @@ def _owned(world: World, lease_id: str, namespace: Namespace, epoch: int) -> tup
     return run, puller.claimed_at
 
 
+def _redactor(world: World, run: Run) -> Redactor:
+    """The worker was given the values of secrets: what it says is kept without them."""
+    return redactor_of(world, run.key.job.namespace, task_of(_job(world, run)))
+
+
 def _job(world: World, run: Run) -> Job:
-    job = version_of(world, run.key.job, run.version or 0).job
+    job = definition_of(world, run)
     if job is None:
         raise NotFound("There is no such lease.")
     return job

@@ -6,13 +6,17 @@ from datetime import datetime
 from typing import Final
 
 from sweephand.domain.calendars import CalendarHistory
-from sweephand.domain.ids import JobKey
+from sweephand.domain.dag import Graph, compiled
+from sweephand.domain.ids import JobKey, RunKey
 from sweephand.domain.job import Head, Job, JobStatus, JobVersion, Priority
+from sweephand.domain.mapping import parts_of
+from sweephand.domain.run import Run
 from sweephand.domain.timeline import Segment, in_force, segments
 from sweephand.errors import Defect, NotFound
 from sweephand.ports import Lane, World
 
 CACHED_VERSIONS_MAX: Final = 20_000
+CACHED_GRAPHS_MAX: Final = 500
 
 
 def present_head(world: World, key: JobKey) -> Head:
@@ -76,6 +80,33 @@ def calendar_of(world: World, head: Head, job: Job) -> CalendarHistory | None:
     return CalendarHistory.decode(stored[1]["versions"]) if stored else None
 
 
+def definition_of(world: World, run: Run) -> Job | None:
+    """What a run was started with; a task's run is that of a job with this one task."""
+    if run.version is None:
+        return None
+    job = version_of(world, run.key.job, run.version).job
+    if job is None or not run.key.task:
+        return job
+    graph = graph_of(world, run.key.job, run.version, job)
+    return job.of_task(graph.tasks[graph.named(parts_of(run.key.task)[0])])
+
+
+def graph_of(world: World, key: JobKey, version: int, job: Job) -> Graph:
+    """The graph of a version's tasks, compiled once per process."""
+    cached = world.graphs.get((key, version))
+    if cached is None:
+        if len(world.graphs) >= CACHED_GRAPHS_MAX:
+            world.graphs.clear()
+        cached = world.graphs[(key, version)] = compiled(job)
+    return cached
+
+
 def lane_of(job: Job | None) -> Lane:
     """The lane of a job's runs."""
     return Lane(job.priority) if job else Lane(Priority.NORMAL)
+
+
+def lane_of_run(world: World, key: RunKey) -> Lane:
+    """The lane of a run that has started."""
+    run = world.runs.get(key)
+    return lane_of(definition_of(world, run)) if run is not None else Lane(Priority.NORMAL)

@@ -9,6 +9,7 @@ from typing import Any
 from sweephand.domain.definition import document_of, parse
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.job import A_MOMENT, Change, Head, Job, JobEvent, JobStatus, JobVersion
+from sweephand.domain.kinds import NOTHING_INSTALLED, Installed
 from sweephand.engine.change import Switch, switch
 from sweephand.engine.pause import pause
 from sweephand.engine.quota import check_quota
@@ -26,12 +27,12 @@ def put(
     actor: str,
     expected: int | None,
     note: str = "",
-    operators: frozenset[str] = frozenset(),
+    operators: Installed = NOTHING_INSTALLED,
 ) -> Head:
     """Put a definition in force; `expected` is the version that it is based on, None where the job must be new.
 
-    `operators` are kinds of steps that are installed beside the built-in ones. Repeating a put that took effect is
-    refused as stale (or as existing), and changes nothing.
+    `operators` are kinds of steps that are installed beside the built-in ones, and what this place checks of those.
+    Repeating a put that took effect is refused as stale (or as existing), and changes nothing.
     """
     job = parse(document, namespace=namespace, now=world.clock.now(), operators=operators)
     key = JobKey(namespace, JobName(job.name))

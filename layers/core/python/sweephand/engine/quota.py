@@ -49,6 +49,12 @@ def quota_of(world: World, namespace: Namespace) -> Quota:
     return Quota.of(stored[1]) if stored else Quota()
 
 
+def weight_of(world: World, namespace: Namespace) -> int:
+    """How much of the workers the namespace gets beside others: twice the weight is twice the share."""
+    stored = namespace_document(world, namespace)
+    return int(stored[1].get("weight", 1)) if stored else 1
+
+
 def check_quota(world: World, key: JobKey, job: Job, *, is_new: bool) -> None:
     """Refuse a job for which its namespace has no room. Two at once may both find room for the last one."""
     often = _is_frequent(world, job)

@@ -14,9 +14,18 @@ from sweephand.errors import Conflict, Defect, NotFound
 from sweephand.ports import World
 
 
-def rerun(world: World, key: RunKey, *, note: str | None = None, idempotency_key: str | None = None) -> Run:
+def rerun(
+    world: World,
+    key: RunKey,
+    *,
+    note: str | None = None,
+    idempotency_key: str | None = None,
+    start: str | None = None,
+) -> Run:
     """The next generation of the run's fire, with its parameters; two reruns at once become two generations.
 
+    With `start`, a run of several tasks takes over what need not be done again: when it begins, since only then it is
+    known which version is in force. So nothing is copied for a run that never starts, and a stop costs nothing.
     Repeating it makes another generation, unless it is done under the same idempotency key within a day.
     """
     job = job_of(world, present_head(world, key.job))
@@ -39,6 +48,7 @@ def rerun(world: World, key: RunKey, *, note: str | None = None, idempotency_key
             created_at=now,
             params=old.params,
             rerun_of=key.run_id,
+            rerun_from=start,
             note=note,
             state=RunState.QUEUED,
             changed_at=now,

@@ -1,24 +1,28 @@
-"""Documents that jobs and people share: calendars, pools, templates, namespaces, members."""
+"""Documents that jobs and people share: calendars, pools, templates, secrets, namespaces, members."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from sweephand.domain.calendars import Calendar, CalendarHistory
 from sweephand.domain.ids import JobName, Namespace, check_name
 from sweephand.domain.job import Job, JobStatus
 from sweephand.domain.limits import HOLDERS_MAX
+from sweephand.domain.secret import check_value
 from sweephand.domain.trail import Deed
 from sweephand.engine.insist import insist
 from sweephand.engine.lookup import job_of
 from sweephand.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from sweephand.ports import World
+from sweephand.secrets import secret_of
 
 CALENDAR: Final = "calendar"
 POOL: Final = "pool"
 TEMPLATE: Final = "template"
 NAMESPACE: Final = "namespace"
+SECRET: Final = "secret"
 
 _PAGE: Final = 500
 _USERS_SHOWN: Final = 5
@@ -55,6 +59,28 @@ def put_pool(
     if isinstance(slots, bool) or not 1 <= slots <= HOLDERS_MAX:
         raise InvalidInput(f"slots must be 1 to {HOLDERS_MAX}.", "slots")
     return put_document(world, namespace, POOL, name, {"slots": slots}, expected=expected, actor=actor)
+
+
+def put_secret(
+    world: World,
+    namespace: Namespace,
+    name: str,
+    value: str,
+    *,
+    expected: int,
+    now: datetime,
+    actor: str = "sweephand",
+) -> int:
+    """A new value of a secret. It is stored sealed, and shown to nobody: not in its audit row either.
+
+    Attempts that begin from now on get it. Repeating it is refused as stale.
+    """
+    check_name(name, path="secret")
+    check_value(value)
+    shown = {"updatedAt": now.isoformat().replace("+00:00", "Z"), "updatedBy": actor}
+    sealed = insist(lambda: world.secrets.seal(value, secret_of(namespace, name)))
+    kept = {"document": shown, "sealed": sealed}
+    return put_document(world, namespace, SECRET, name, kept, expected=expected, actor=actor)
 
 
 def put_document(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -9,14 +10,17 @@ from typing import Final
 
 from msgspec import Struct
 
+from sweephand.domain.dag import ENDED, FAILED, state_of
 from sweephand.domain.guard import Skip, Start, Void, Wait, admit, guard
 from sweephand.domain.ids import JobKey, JobName, RunKey, run_id_of_fire
 from sweephand.domain.job import Head, Job, JobEvent, JobStatus
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import UNSTARTED, Run, RunState
+from sweephand.domain.task import TaskState
 from sweephand.engine.holding import needs_of
 from sweephand.engine.lease import worker_of
 from sweephand.engine.lookup import job_of, present_head
+from sweephand.engine.overview import overview_of
 from sweephand.engine.scene import scene_of
 from sweephand.errors import NotFound
 from sweephand.ports import World
@@ -58,10 +62,20 @@ _REMEDIES: Final[Mapping[ReasonCode, str]] = MappingProxyType(
         ReasonCode.WAITING: "Wait: it looks again by itself. Cancel the run, or give it a runTimeout, if it need not.",
         ReasonCode.ROOM: "Wait: it is begun again within a minute. If it happens often, raise the quota it names.",
         ReasonCode.RETRY: "Wait for the next attempt, or mend the cause of the last failure.",
+        ReasonCode.RETRY_BUDGET: "Wait, or mend the cause: its namespace retries more than a fifth of what it starts.",
         ReasonCode.TIMEOUT: "Raise timeout, or make the task faster.",
         ReasonCode.LOST: "Look at the worker's machine; a rerun is safe if the task is idempotent.",
         ReasonCode.POISON: "Look at the logs for why it could not be dealt with, then rerun it.",
         ReasonCode.ERROR: "Read the error, mend its cause, and rerun it.",
+        ReasonCode.CACHED: "Nothing: it succeeded with another run's output. A rerun is always run.",
+        ReasonCode.APPROVAL: "Approve or reject it: `sweephand run approve JOB RUN`, or reject.",
+        ReasonCode.TASK: "Nothing: its own task found that there was nothing to do.",
+        ReasonCode.UPSTREAM: "Wait for what it needs; what failed is mended and rerun with from: failed, or marked.",
+        ReasonCode.CONDITION: "Nothing, unless its `if` is wrong: then change it, and rerun from this task.",
+        ReasonCode.BRANCH: "Nothing, unless the branch chose wrongly: then rerun from the branch.",
+        ReasonCode.MAP: "Look at the list that it is mapped over, or raise map.max, and rerun from this task.",
+        ReasonCode.STOPPED: "Mend what failed, then rerun with from: failed; onFailure: finish lets the others go on.",
+        ReasonCode.MARKED: "Rerun from this task if it is to be done after all.",
         ReasonCode.CANCELLED: "Rerun it if it is still wanted.",
     }
 )
@@ -99,23 +113,44 @@ def why_run(world: World, key: RunKey) -> Explained:
         raise NotFound(f"There is no run {key}.")
     now = world.clock.now()
     match run.state:
-        case RunState.SUCCEEDED:
-            return Explained(run.state, f"It succeeded at {_text(run.ended_at)}.")
         case RunState.RUNNING:
-            return _running(run, now)
+            return _advancing(world, run) or running(run, now)
         case RunState.PLANNED | RunState.QUEUED:
             return _unstarted(world, run, now)
         case _:
-            reason = run.reason or Reason(ReasonCode.ERROR)
-            when = f" at {_text(run.ended_at)}" if run.ended_at else f" until {_text(run.wake_at)}"
-            return Explained(run.state, f"It is {run.state}{when}: {reason}.", (_blocker(reason),))
+            return told(run)
 
 
-def _running(run: Run, now: datetime) -> Explained:
+def told(run: Run) -> Explained:
+    """Of a run that ended, or waits for its next attempt: its own reason."""
+    if run.state is RunState.SUCCEEDED and run.reason is None:
+        return Explained(run.state, f"It succeeded at {_text(run.ended_at)}.")
+    reason = run.reason or Reason(ReasonCode.ERROR)
+    when = f" at {_text(run.ended_at)}" if run.ended_at else f" until {_text(run.wake_at)}"
+    blockers = () if run.state is RunState.SUCCEEDED else (blocker(reason),)
+    return Explained(run.state, f"It is {run.state}{when}: {reason}.", blockers)
+
+
+def _advancing(world: World, run: Run) -> Explained | None:
+    """How far a run of several tasks is, and which of them failed; None for any other run."""
+    seen = overview_of(world, run)
+    if not seen.is_dag:
+        return None
+    counts = Counter(map(state_of, seen.states))
+    over = sum(byte in ENDED for byte in seen.states)
+    failed = [task.id for task, byte in zip(seen.graph.tasks, seen.states, strict=True) if byte & FAILED]
+    names = ", ".join(failed[:_EXPLAINED_MAX])
+    blockers = (blocker(Reason(ReasonCode.UPSTREAM, f"failed: {names}")),) if failed else ()
+    waiting = f", {counts[TaskState.WAITING]} wait for others" if counts[TaskState.WAITING] else ""
+    return Explained(run.state, f"{over} of its {len(seen.states)} tasks are over{waiting}.", blockers)
+
+
+def running(run: Run, now: datetime) -> Explained:
+    """Who works on the run."""
     if run.lease_until is not None and run.lease_until < now:
         silent = round((now - run.lease_until).total_seconds())
         lost = Reason(ReasonCode.LOST, f"its worker's lease ended {silent} s ago; it is about to be taken over")
-        return Explained(run.state, "Its worker is silent.", (_blocker(lost),))
+        return Explained(run.state, "Its worker is silent.", (blocker(lost),))
     return Explained(
         run.state, f"Attempt {run.attempt} runs on {worker_of(run)}, leased until {_text(run.lease_until)}."
     )
@@ -128,22 +163,23 @@ def _unstarted(world: World, run: Run, now: datetime) -> Explained:
     job = job_of(world, head)
     decision = guard(scene_of(world, run, head, job, now=now), now=now)
     if isinstance(decision, Start) and job is not None:
-        found = _full_slot(world, run, job, now)
+        found = full_slot(world, run, job, now)
         if found is None and run.reason is not None and run.reason.code is ReasonCode.WORKER:
             found = run.reason
         if found is None:
             return Explained(run.state, "Nothing stands in the way: it starts as soon as a worker is free.")
-        return Explained(run.state, f"It waits: {found}.", (_blocker(found),))
+        return Explained(run.state, f"It waits: {found}.", (blocker(found),))
     match decision:
         case Wait(Reason(ReasonCode.PAUSED)):
             return Explained(run.state, "Its job is paused.", (_paused(world, head),))
         case Wait(reason) | Skip(reason) | Void(reason):
-            return Explained(run.state, f"It waits: {reason}.", (_blocker(reason),))
+            return Explained(run.state, f"It waits: {reason}.", (blocker(reason),))
         case _:
             return Explained(run.state, "Nothing stands in the way.")
 
 
-def _full_slot(world: World, run: Run, job: Job, now: datetime) -> Reason | None:
+def full_slot(world: World, run: Run, job: Job, now: datetime) -> Reason | None:
+    """What the run would wait for if it were to start now."""
     for need in needs_of(world, job, run):
         answer = admit(run, job, need, world.slots.get(need.name), now=now, poll=world.pace.slot_poll)
         if not isinstance(answer, Start):
@@ -179,7 +215,8 @@ def _idle_summary(world: World, job: Job, key: JobKey) -> str:
     return "It has no schedule: it runs when somebody triggers it."
 
 
-def _blocker(reason: Reason) -> Blocker:
+def blocker(reason: Reason) -> Blocker:
+    """What stands in the way, and what would remove it."""
     return Blocker(reason.code, reason.detail or str(reason.code), _REMEDIES.get(reason.code, "Look at the run."))
 
 

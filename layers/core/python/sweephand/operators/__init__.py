@@ -2,42 +2,131 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from traceback import format_exc
 from typing import Final
 
+from msgspec import Struct
+
+from sweephand.artifacts import Found, left_behind
+from sweephand.calls import Call, Outcome, Skipped, Succeeded
+from sweephand.clock import SystemClock
+from sweephand.domain.bounds import USUAL, Bounds
+from sweephand.domain.fields import json_bytes
 from sweephand.domain.ids import RunKey
+from sweephand.domain.images import Images
+from sweephand.domain.limits import OUTPUT_BYTES_MAX, OUTPUT_KEPT_MAX
+from sweephand.domain.output import Kept, too_large
 from sweephand.domain.retry import Failure, FailureClass
-from sweephand.errors import InvalidInput
+from sweephand.domain.secret import declared
+from sweephand.domain.sensor import SENSORS, operator_of
+from sweephand.engine.reveal import redacted
+from sweephand.errors import InvalidInput, Unavailable
+from sweephand.logs import Log, LogKey
+from sweephand.messages import Again
 from sweephand.operators.command import Command
-from sweephand.operators.operator import Attempt, Cancellation, Operator
+from sweephand.operators.container import Containing, containers_here
+from sweephand.operators.http import Http
+from sweephand.operators.operator import Attempt, Cancellation, Operator, Stopping
 from sweephand.operators.place import Place
+from sweephand.operators.plugins import Plugins, Steps
 from sweephand.operators.process import GRACE
 from sweephand.operators.program import inherited
 from sweephand.operators.python import Python
-from sweephand.ports import Call, Outcome
+from sweephand.operators.record import EVERY, Record
+from sweephand.operators.sensor import HttpSensor
+from sweephand.ports import Clock
+from sweephand.secrets import Redactor
 
-__all__ = ["Attempt", "Cancellation", "Operator", "Operators"]
+__all__ = [
+    "Again",
+    "Attempt",
+    "Call",
+    "Cancellation",
+    "Failure",
+    "FailureClass",
+    "InvalidInput",
+    "Logging",
+    "Operator",
+    "Operators",
+    "Outcome",
+    "Skipped",
+    "Succeeded",
+    "containers_here",
+    "steps_within",
+]
 
 logger: Final = logging.getLogger("sweephand.operators")
 
 _EARLY_MAX: Final = 1_000
+_LEFT_OUT_MAX: Final = 20
+_MESSAGE_CHARS_MAX: Final = 1_000
 
 _Key = tuple[RunKey, str, int]
+Keep = Callable[[LogKey, list[Found]], None]
+"""Keeps the files that an attempt left behind."""
+KeepOutput = Callable[[LogKey, bytes], None]
+"""Keeps an output that is too large for its run."""
+
+
+class Logging(Struct, frozen=True):
+    """Where the logs of attempts go: how one is opened, and how long lines gather before they are written."""
+
+    open: Callable[[LogKey], Log]
+    every: timedelta = EVERY
 
 
 class Operators:
     """The target of this machine. `execute` belongs to a thread per attempt; `cancel` may come from any."""
 
-    def __init__(self, folder: Path, *, environ: Mapping[str, str] = os.environ, grace: timedelta = GRACE) -> None:
-        base = inherited(environ)
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        grace: timedelta = GRACE,
+        http_may_reach: Iterable[str] = (),
+        logging: Logging | None = None,
+        keep: Keep | None = None,
+        keep_output: KeepOutput | None = None,
+        clock: Clock | None = None,
+        also: Mapping[str, Operator] | None = None,
+        containers: Containing | None = None,
+        place: Callable[[Path, Call], Place] = Place,
+        only: Mapping[str, Operator] | None = None,
+        bounds: Bounds = USUAL,
+    ) -> None:
+        """`also` runs beside what every machine can run, `only` instead of it, and of what is installed. `containers`
+        run, or say why not; `place` is where an attempt happens."""
+        base, http = inherited(environ), Http(http_may_reach)
         self._folder = folder
+        self._logging = logging
+        self._keep = keep
+        self._keep_output = keep_output
+        self._clock = clock or SystemClock()
         self._grace = grace
-        self._operators: Mapping[str, Operator] = {"command": Command(base), "python": Python(base)}
+        self._bounds = bounds
+        self._place = place
+        own: dict[str, Operator] = {
+            "command": Command(base),
+            "python": Python(base),
+            "http": http,
+            "sensor.http": HttpSensor(http),
+        }
+        offers = dict(http.offers)
+        if containers is not None:
+            own["container"], offers["container"] = containers, containers.offer
+        self._operators: Mapping[str, Operator] = {**own, **(also or {})} if only is None else only
+        self._plugins = Plugins()
+        self.steps: Final = Steps(offers, self._plugins)
+        """What is checked here when a task is saved, and the operators that are installed."""
         self._lock = threading.Lock()
         self._under_way: dict[_Key, Cancellation] = {}
         self._early: dict[_Key, None] = {}
@@ -46,15 +135,30 @@ class Operators:
     @property
     def kinds(self) -> frozenset[str]:
         """The kinds of task that can run here."""
-        return frozenset(self._operators)
+        return frozenset(self._operators) - SENSORS | self._plugins.operators.keys()
 
     def execute(self, call: Call) -> Outcome:
         """Run the task once, in a folder of its own that is gone afterwards."""
-        operator = self._operators.get(call.task.kind)
+        operator = self._operators.get(operator_of(call.task)) or self._plugins.operators.get(call.task.kind)
         if operator is None:
             known = ", ".join(sorted(self.kinds))
-            return _permanent("UnknownOperator", f"'{call.task.kind}' cannot run here: this place runs {known}.")
-        attempt = Attempt(call, Place(self._folder, call), self._grace)
+            return _permanent(
+                "UnknownOperator", f"'{operator_of(call.task)}' cannot run here: this place runs {known}."
+            )
+        missing = declared(call.task).keys() - call.secrets.by_name.keys()
+        if missing:
+            return _permanent("SecretNotFound", f"The call came without its secrets {', '.join(sorted(missing))}.")
+        redact = Redactor(call.secrets.by_name.values())
+        place = self._place(self._folder, call)
+        attempt = Attempt(
+            call,
+            place,
+            self._grace,
+            redact,
+            record=self._record(call),
+            clock=self._clock,
+            place_bounds=self._bounds,
+        )
         if not self._begin(attempt):
             return Failure("Cancelled", "The attempt was told to stop before it began.")
         try:
@@ -74,6 +178,23 @@ class Operators:
         if cancellation is not None:
             cancellation.ask()
 
+    def abandon(self, call: Call) -> None:
+        """The run has ended between two looks of this call: have what it waited for stopped; does not wait for that."""
+        if isinstance(self._operators.get(call.task.kind), Stopping):
+            threading.Thread(target=self._stop_aside, args=(call,), name="sweephand-stop", daemon=True).start()
+
+    def stop(self, call: Call) -> None:
+        """The same, and wait for it."""
+        operator = self._operators.get(call.task.kind)
+        if isinstance(operator, Stopping):
+            operator.stop(Attempt(call, self._place(self._folder, call), self._grace))
+
+    def _stop_aside(self, call: Call) -> None:
+        try:
+            self.stop(call)
+        except Exception:
+            logger.warning("What run %s waited for could not be stopped.", call.run.key, exc_info=True)
+
     def _begin(self, attempt: Attempt) -> bool:
         key = _key(attempt.call)
         with self._lock:
@@ -83,23 +204,83 @@ class Operators:
             self._under_way[key] = attempt.cancellation
             return True
 
+    def _record(self, call: Call) -> Record:
+        if self._logging is None:
+            return Record()
+        return Record(partial(self._logging.open, _log_key(call)), every=self._logging.every)
+
     def _execute(self, operator: Operator, attempt: Attempt) -> Outcome:
+        """Run the task; whatever comes of it leaves here without the values of its secrets."""
         outcome: Outcome | None = None
         try:
             attempt.place.make()
-            outcome = operator.execute(attempt)
-        except InvalidInput as refused:
-            where = f"{refused.path}: " if refused.path else ""
-            outcome = _permanent("InvalidInput", f"{where}{refused.message}")
+            outcome = redacted(self._plugins.around(attempt, lambda: _outcome(operator, attempt)), attempt.redact)
+        except Exception as error:
+            if not attempt.redact:
+                raise
+            # Whoever catches it would log it as it is.
+            logger.error("The operator %s raised: %s", attempt.call.task.kind, attempt.redact(format_exc()))
+            outcome = Failure(type(error).__name__, attempt.redact(str(error))[:_MESSAGE_CHARS_MAX])
         finally:
+            self._keep_artifacts(attempt)
+            # Whoever hears of the outcome can read the whole log.
+            attempt.record.end()
             self._clear(attempt, keep_checkpoint=outcome is None or isinstance(outcome, Failure))
-        return outcome
+        return self._small(attempt.call, redacted(outcome, attempt.redact))
+
+    def _small(self, call: Call, outcome: Outcome) -> Outcome:
+        """An outcome that a run can hold: an output that is too large for it is kept in a file."""
+        if not isinstance(outcome, Succeeded) or json_bytes(outcome.output) <= OUTPUT_BYTES_MAX:
+            return outcome
+        if self._keep_output is None:
+            return too_large(OUTPUT_BYTES_MAX)
+        content = json.dumps(outcome.output, ensure_ascii=False, separators=(",", ":")).encode()
+        if len(content) > OUTPUT_KEPT_MAX:
+            return too_large()
+        try:
+            self._keep_output(_log_key(call), content)
+        except Unavailable as error:
+            return Failure("OutputNotKept", f"It was done, and its output could not be kept: {error.message}")
+        return Succeeded(Kept(call.run.key.run_id, call.task.id, call.run.attempt, len(content)))
+
+    def _keep_artifacts(self, attempt: Attempt) -> None:
+        """Keep what the task left behind; what is not kept is said in its log, and fails nothing."""
+        if self._keep is None:
+            return
+        try:
+            files, others = left_behind(attempt.place.artifacts)
+            if files:
+                self._keep(_log_key(attempt.call), files)
+        except (OSError, Unavailable):
+            logger.warning("The artifacts of %s were not kept.", attempt.call.run.key, exc_info=True)
+            attempt.log("The artifacts could not be kept.")
+            return
+        for other in others[:_LEFT_OUT_MAX]:
+            attempt.log(f"The artifact {other.name} is not kept: {other.why}.")
 
     def _clear(self, attempt: Attempt, *, keep_checkpoint: bool) -> None:
         try:
             attempt.place.clear(keep_checkpoint=keep_checkpoint)
         except OSError:  # safe: a folder that stays takes room and nothing else, and its outcome counts
             logger.warning("The folder %s could not be cleared.", attempt.place.root, exc_info=True)
+
+
+def steps_within(http_may_reach: Iterable[str], images: Images | None = None) -> Steps:
+    """What a place says of steps that are saved there, if another place with these lists runs them."""
+    containers = {"container": images.offer} if images is not None else {}
+    return Steps({**Http(http_may_reach).offers, **containers}, Plugins())
+
+
+def _outcome(operator: Operator, attempt: Attempt) -> Outcome:
+    try:
+        return operator.execute(attempt)
+    except InvalidInput as refused:
+        where = f"{refused.path}: " if refused.path else ""
+        return _permanent("InvalidInput", f"{where}{refused.message}")
+
+
+def _log_key(call: Call) -> LogKey:
+    return LogKey(call.run.key.whole, call.run.key.task or call.task.id, call.run.attempt)
 
 
 def _key(call: Call) -> _Key:

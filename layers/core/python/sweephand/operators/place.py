@@ -14,15 +14,13 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from sweephand.ports import Call
-
-_CHECKPOINT = "checkpoint"
+from sweephand.calls import Call, Files
 
 
 class Place:
     """The paths of one attempt. Its epoch names it, so that an attempt that lost its lease disturbs no later one."""
 
-    __slots__ = ("_task_run", "root")
+    __slots__ = ("_task_run", "files", "root")
 
     def __init__(self, folder: Path, call: Call) -> None:
         key = call.run.key
@@ -30,30 +28,31 @@ class Place:
         digest = blake2b(f"{key}/{call.task.id}".encode(), digest_size=12).hexdigest()
         self._task_run = folder.absolute() / f"{key.job.name[:64]}.{key.run_id[:64]}.{digest}"
         self.root = self._task_run / str(call.run.epoch)
+        self.files = Files(self.root)
 
     @property
     def work(self) -> Path:
-        return self.root / "work"
+        return self.files.work
 
     @property
     def tmp(self) -> Path:
-        return self.root / "tmp"
+        return self.files.tmp
 
     @property
     def artifacts(self) -> Path:
-        return self.root / "artifacts"
+        return self.files.artifacts
 
     @property
     def output(self) -> Path:
-        return self.root / "output"
+        return self.files.output
 
     @property
     def progress(self) -> Path:
-        return self.root / "progress"
+        return self.files.progress
 
     @property
     def checkpoint(self) -> Path:
-        return self.root / _CHECKPOINT
+        return self.files.checkpoint
 
     def make(self) -> None:
         """Folders that only we can read, with the checkpoint of the newest attempt before this one."""
@@ -62,7 +61,7 @@ class Place:
             folder.mkdir(mode=0o700, parents=True)
         for earlier in self._earlier():
             with suppress(FileNotFoundError):  # that attempt left none, or somebody cleared it away
-                (earlier / _CHECKPOINT).rename(self.checkpoint)
+                Files(earlier).checkpoint.rename(self.checkpoint)
                 return
 
     def clear(self, *, keep_checkpoint: bool) -> None:
