@@ -1,4 +1,7 @@
-"""Runs changed: bring the status view up to date, let dependents go on, archive what has ended."""
+"""Runs changed: bring the status view up to date, let dependents go on, archive what has ended.
+
+Tasks of runs are neither listed nor archived: their ends are heard of, should nobody have said so.
+"""
 
 from __future__ import annotations
 
@@ -16,5 +19,5 @@ archive: Final = run_archive()
 def handler(event: Event, _context: Context) -> dict[str, Any]:
     changed = changed_runs(event)
     follow(world, changed.batch, changed.runs)
-    archive.keep(changed.runs)
+    archive.keep([run for run in changed.runs if not run.key.task])
     return changed.answer

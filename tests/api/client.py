@@ -19,6 +19,8 @@ import pytest
 from sweephand.api.app import PUBLIC, Api
 from sweephand.api.refusals import Unauthorized
 from sweephand.api.sessions import Issuer
+from sweephand.aws import unsealed_order
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.access import EVERYWHERE, Role
 from sweephand.domain.duration import parse_duration
@@ -34,7 +36,7 @@ from sweephand.local.cloud.mends import EPOCH
 from sweephand.local.cloud.sources import Schedule
 from sweephand.local.gateway import Api as Behind
 from sweephand.orders import decode_call, encode_outcome
-from sweephand.ports import Call, Outcome, Pace, Succeeded, World
+from sweephand.ports import Pace, World
 from sweephand.settings import Settings
 from sweephand.testing import VirtualScheduler
 from sweephand.testing.tasks import Function
@@ -294,7 +296,7 @@ class VirtualCloud:
             tmp=tmp,
             clock=self.clock,
             dice=SeededDice(0),
-            settings=Settings(shards=1),
+            settings=Settings(shards=1, url="https://sweephand.test", container_images="team/*"),
             around=around,
             substitutes={"execute": self._execute},
         )
@@ -346,7 +348,7 @@ class VirtualCloud:
 
     def _execute(self, event: Any, _context: object) -> Any:
         """A machine waits for a long task; a short one keeps its caller waiting, and all else with it."""
-        call = decode_call(event)
+        call = decode_call(event, unseal=unsealed_order)
         return Later(encode_outcome(self._tasks.execute(call)), self._tasks.length(call))
 
 

@@ -55,6 +55,11 @@ def register_formats() -> None:
     schemathesis.openapi.format(
         "command-line", st.sampled_from(["true", "echo 'a b'", "python report.py --all", 'say "x"'])
     )
+    schemathesis.openapi.format(
+        "web-address", st.sampled_from(["https://example.org", "http://example.org:8080/a?b=c#d", "${params.url}"])
+    )
+    schemathesis.openapi.format("condition", st.sampled_from(["true", "${params.n} > 3", "'a' in ['a', 'b']"]))
+    schemathesis.openapi.format("list-template", st.sampled_from(["${params.list}", "${params.a.b}"]))
     schemathesis.openapi.format("date-time", _instant())
 
 
@@ -174,11 +179,13 @@ def adapted(case: schemathesis.Case[Any], place: Place) -> None:
     if crc32(str(case.headers.get("X-Namespace")).encode()) % 4:
         case.headers.pop("X-Namespace", None)
     # A cursor comes from a list, and nowhere else.
-    case.query.pop("cursor", None)
+    for cursor in ("cursor", "after"):
+        case.query.pop(cursor, None)
     call = case.operation.definition.raw["operationId"]
     if call in _SHORT:
         _shorten(case.query)
     if isinstance(case.body, dict):
+        case.body.pop("cursor", None)
         _mend(case.body, call, case.path_parameters)
 
 
@@ -220,12 +227,28 @@ def _mend_definition(body: JSON) -> None:
     _replace(body.get("concurrency"), "pool", "small")
     for one in [body, *(body.get("tasks") or [])]:
         _replace(one.get("retry"), "maxDelay", "7d")
+    _mend_tasks(body)
     schedule = body.get("schedule")
     _replace(schedule, "calendar", "work")
     if isinstance(schedule, dict):
         _order(schedule, "startAt", "endAt")
         for blackout in schedule.get("blackouts") or []:
             _order(blackout, "from", "to")
+
+
+def _mend_tasks(body: JSON) -> None:
+    """A graph: ids of their own, needs that come before, and nothing that goes only with something else."""
+    tasks = body.get("tasks") or []
+    del tasks[5:]
+    for n, one in enumerate(tasks):
+        one["id"] = f"t{n}"
+        if one.get("needs") is not None:
+            one["needs"] = [f"t{m}" for m in range(min(n, len(one["needs"])))]
+        for field in ("branch", "pool", "slots"):
+            one.pop(field, None)
+        _replace(one, "if", "${params.n} > 0")
+        _replace(one, "when", "all_success")
+        _replace(one.get("map"), "over", "${params.list}")
 
 
 def _replace(within: Any, field: str, value: str) -> None:

@@ -221,7 +221,7 @@ def test_a_wrong_method_is_told_the_right_ones(unchanged: Client) -> None:
         ("DELETE", "/jobs", "GET, POST"),
         ("GET", "/plan", "POST"),
         ("POST", "/pools/pool", "DELETE, GET, PUT"),
-        ("GET", "/leases/heartbeat", "POST"),
+        ("PUT", "/leases/heartbeat", "GET, POST"),
         ("POST", "/health", "GET"),
         ("TRACE", "/jobs/job/trigger", "POST"),
         ("", "/jobs", "GET, POST"),
@@ -383,11 +383,30 @@ def test_a_forged_cursor_is_refused_and_breaks_nothing(virtual: Virtual) -> None
         [{"id": one, "needs": [other], "run": {"command": ["x"]}} for one, other in ("ab", "ba")],
         [{"id": "a", "map": {"over": "${params.x}", "max": 10**9}, "run": {"command": ["x"]}}],
         [{"id": f"t{n}", "run": {"command": ["x"]}} for n in range(11_000)],
+        [{"id": f"t{n}", "command": "x"} for n in range(100_000)],
+        [{"id": "a", "map": {"over": list(range(100_000))}, "run": {"command": ["x"]}}],
+        [{"id": "a", "run": {"command": ["${tasks.nowhere.output}"]}}, {"id": "b", "run": {"command": ["x"]}}],
+        [{"id": "a", "run": {"command": ["x"]}}, {"id": "b", "run": {"command": ["${tasks.a.output}"]}}],
         {"a": 1},
         "a",
         [None],
     ],
-    ids=["none", "self", "missing", "duplicate", "cycle", "map", "11,000", "object", "text", "null"],
+    ids=[
+        "none",
+        "self",
+        "missing",
+        "duplicate",
+        "cycle",
+        "map",
+        "11,000",
+        "100,000",
+        "long",
+        "nowhere",
+        "no need",
+        "object",
+        "text",
+        "null",
+    ],
 )
 def test_a_graph_that_is_none_is_refused_by_its_path(unchanged: Client, tasks: Any) -> None:
     problem = refused(unchanged.post("/jobs", {"name": "new", "tasks": tasks}))
@@ -395,9 +414,9 @@ def test_a_graph_that_is_none_is_refused_by_its_path(unchanged: Client, tasks: A
 
 
 def test_a_step_that_nothing_here_can_run_is_refused_at_once(unchanged: Client) -> None:
-    for step in ({"lambda": "f"}, {"http": {"url": "http://169.254.169.254/"}}, {"sqs": "q", "body": 1}):
+    for step in ({"lambda": "f"}, {"stateMachine": "m"}, {"sqs": "q", "body": 1}):
         problem = refused(unchanged.post("/jobs", {"name": "new", "run": step}))
-        assert "command, external, python" in problem["detail"]
+        assert "command, external, http, job, python" in problem["detail"]
     refused(unchanged.post("/jobs", {"name": "new"}))
     refused(unchanged.post("/jobs", {"name": "new", "command": "x", "run": {"command": ["y"]}}))
     refused(unchanged.post("/jobs", {"name": "new", "command": "unfinished 'quote"}))

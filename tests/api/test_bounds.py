@@ -66,11 +66,55 @@ def test_lists_across_jobs_come_in_pages_from_their_cursor(virtual: Virtual) -> 
 
 
 @sqlite_only(MANY)
+def test_a_cursor_of_dead_letters_goes_on_while_time_passes(virtual: Virtual) -> None:
+    virtual.on("bad", refuse)
+    create(virtual.admin, "bad", command="x")
+    for _ in range(3):
+        trigger(virtual.admin, "bad")
+    virtual.go_on(seconds=2)
+    first = virtual.admin.get("/deadletters?limit=2").expect(200).json
+    virtual.go_on(seconds=5)
+    rest = virtual.admin.get(f"/deadletters?limit=2&cursor={first['nextCursor']}").expect(200).json
+    assert (len(first["items"]), len(rest["items"]), rest["nextCursor"]) == (2, 1, None)
+
+
+def test_all_dead_letters_are_redriven_once_page_by_page(virtual: Virtual) -> None:
+    admin = virtual.admin
+    for name in ("bad", "worse"):
+        virtual.on(name, refuse)
+        create(admin, name, command="x")
+    runs = [trigger(admin, "bad") for _ in range(3)]
+    trigger(admin, "worse")
+    virtual.go_on(seconds=5)
+    shown = admin.get(f"/deadletters/bad:{runs[0]}").expect(200).json
+    assert (shown["runId"], shown["state"], shown["error"] is not None) == (runs[0], "failed", True)
+    admin.get("/deadletters/bad:20200101T000000Z").expect(404)
+    planned = admin.post("/deadletters/redrive", {"dryRun": True}).expect(200).json
+    assert (planned["matched"], planned["done"], len(planned["items"])) == (4, 0, 4)
+    for name in ("bad", "worse"):
+        virtual.on(name)
+    body: dict[str, Any] = {"job": "bad", "limit": 2}
+    first = admin.post("/deadletters/redrive", body).expect(200).json
+    again = admin.post(f"/deadletters/{first['items'][0]['id']}/redrive").expect(202).json
+    assert again["runId"] == first["items"][0]["result"]["runId"]  # asked again, it is the same run
+    virtual.go_on(seconds=5)
+    rest = admin.post("/deadletters/redrive", {**body, "cursor": first["nextCursor"]}).expect(200).json
+    virtual.go_on(seconds=5)
+    assert (first["done"], rest["done"], rest["nextCursor"]) == (2, 1, None)
+    assert {one["state"] for one in admin.get("/jobs/bad/runs").items if one["rerunOf"]} == {"succeeded"}
+    assert [one["jobId"] for one in admin.get("/deadletters").items] == ["worse"]
+    ended = first["items"][0]["result"]["runId"]
+    admin.post(f"/deadletters/bad:{ended}/redrive").expect(409)  # it has succeeded: nothing is changed
+    admin.get(f"/deadletters/bad:{ended}").expect(404)
+    assert len(admin.get("/jobs/bad/runs").items) == 6
+
+
+@sqlite_only(MANY)
 def test_a_walk_stops_after_so_many_rows_and_its_cursor_goes_on(virtual: Virtual) -> None:
     create(virtual.admin, "beat", command="x", schedule="* * * * * *")
     virtual.go_on(seconds=30)
     caller = Caller("t", PrincipalKind.TOKEN, DEFAULT, Role.VIEWER)
-    ask = Asked(virtual.world, caller, {}, frozenset(), frozenset(), None, None, Ending(threading.Event()))
+    ask = Asked(virtual.world, caller, {}, frozenset(), {}, None, None, Ending(threading.Event()))
     cursor: str | None = None
     walks: list[list[str]] = []
     while not walks or cursor is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.ports import Call, Outcome, Succeeded
+from sweephand.calls import Call, Outcome, Succeeded
 from tests.api.client import Served, Tasks
 from tests.api.test_contract import create
 from tests.local.waiting import until

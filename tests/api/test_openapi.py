@@ -38,7 +38,7 @@ def operations(document: JSON) -> Iterator[tuple[str, JSON]]:
 
 
 def validator(component: str) -> jsonschema_rs.Validator:
-    known = {"schemas": components({"command", "python", "external"})}
+    known = {"schemas": components({"command", "python", "http", "external", "approval", "job"})}
     schema = {"$ref": f"#/components/schemas/{component}", "components": known}
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
 
@@ -90,8 +90,12 @@ def test_every_field_of_a_template_is_described() -> None:
 
 def test_only_kinds_that_can_be_run_are_described(virtual: Virtual) -> None:
     steps = virtual.admin.get("/openapi.json").expect(200).json["components"]["schemas"]["Step"]["anyOf"]
-    known = {"command", "python", "external", "shell", "wait", "sensor"}
-    assert {kind for step in steps for kind in step["required"]} == known
+    known = {"command", "python", "http", "external", "shell", "wait", "sensor", "approval", "job"}
+    # On AWS there are containers, of the images that the deployment lists.
+    assert {kind for step in steps for kind in step["required"]} - {"container"} == known
+    described = "container" in {kind for step in steps for kind in step["required"]}
+    job = {"name": "job", "run": {"container": {"image": "team/report:1"}}}
+    assert virtual.admin.post("/jobs", job).status == (201 if described else 400)
     others = components({"external", "mine"})["Step"]["anyOf"]
     assert {kind for step in others for kind in step["required"]} == {"external", "mine"}
 
@@ -143,6 +147,9 @@ LONG: Final[JSON] = {
             "retries": 2,
             "timeout": "10m",
             "pool": "small",
+            "slots": 2,
+            "group": "ingest.raw",
+            "branch": False,
             "priority": "high",
             "labels": ["gpu"],
         }
@@ -169,9 +176,23 @@ GOOD: Final = [
     {"name": "a", "run": {"command": "a | b ${HOME}", "shell": True}},
     {"name": "a", "run": {"python": "m:f", "args": [1], "kwargs": {"b": None}, "requirements": ["x"], "cwd": "d"}},
     {"name": "a", "run": {"external": {"any": ["thing"]}}, "schedule": {"every": "90s"}},
+    {"name": "a", "run": {"http": {"url": "https://example.org/?a=${params.b}", "method": "PUT", "body": [1, None]}}},
+    {"name": "a", "run": {"http": {"url": "${params.url}", "headers": {"A": "", "b": "\tc"}, "expect": [200, 302]}}},
+    {"name": "a", "run": {"http": {"url": "http://10.0.0.1:8080", "maxBytes": 0, "secrets": {"A": "b"}, "body": None}}},
     {"name": "a", "command": "x", "schedule": {"at": "9998-12-31T23:59:59Z"}},
     {"name": "a", "command": "x", "schedule": {"cron": None, "events": [{"source": "s"}]}},
     {"name": "a", "command": "x", "dependencies": ["b"], "timeout": 0.001, "catchup": "none"},
+    {
+        "name": "a",
+        "onFailure": "finish",
+        "tasks": [
+            {"id": "a", "command": "x", "branch": True, "group": "in.raw"},
+            {"id": "b", "needs": ["a"], "command": "x", "pool": "p", "slots": 2, "map": {"over": [1, 2]}},
+        ],
+    },
+    {"name": "a", "run": {"approval": {"by": ["editor", "ann@example.org"], "timeout": "1h", "message": "m"}}},
+    {"name": "a", "run": {"approval": {}}},
+    {"name": "a", "run": {"job": "b", "params": {"c": "${params.d}"}, "async": True}},
 ]
 WRONG: Final[list[tuple[tuple[str | int, ...], Any]]] = [
     (("name",), None),
@@ -206,8 +227,16 @@ WRONG: Final[list[tuple[tuple[str | int, ...], Any]]] = [
     (("tasks", 0, "command"), "x"),
     (("tasks", 0, "when"), "never"),
     (("tasks", 0, "map"), {}),
-    (("tasks", 0, "needs"), ["other"]),
+    (("tasks", 0, "map"), {"over": 3}),
+    (("tasks", 0, "slots"), 0),
+    (("tasks", 0, "group"), "a..b"),
+    (("tasks", 0, "branch"), "yes"),
+    (("onFailure",), "fast"),
+    (("tasks", 0, "needs"), ["a", "a"]),
     (("tasks", 0, "run", "skipExitCode"), 256),
+    (("tasks", 0, "run", "limits"), {"memory": 15}),
+    (("tasks", 0, "run", "limits"), {"memroy": 512}),
+    (("tasks", 0, "run", "limits"), {"cpuTime": 0}),
 ]
 """What is right in the long form but for one value."""
 BAD: Final = [
@@ -222,7 +251,18 @@ BAD: Final = [
     {"name": "a", "run": {"command": "x", "python": "m:f"}},
     {"name": "a", "run": {"command": "x", "env": {"1": ""}}},
     {"name": "a", "run": {"python": "m:f", "shell": True}},
+    {"name": "a", "run": {"http": {}}},
+    {"name": "a", "run": {"http": {"url": "ftp://example.org"}}},
+    {"name": "a", "run": {"http": {"url": "https://example.org/a b"}}},
+    {"name": "a", "run": {"http": {"url": "https://example.org", "method": "get"}}},
+    {"name": "a", "run": {"http": {"url": "https://example.org", "headers": {"a b": ""}}}},
+    {"name": "a", "run": {"http": {"url": "https://example.org", "headers": {"a": "b\r\nc: d"}}}},
+    {"name": "a", "run": {"http": {"url": "https://example.org", "expect": []}}},
+    {"name": "a", "run": {"http": {"url": "https://example.org", "timeout": 1}}},
     {"name": "a", "tasks": []},
+    {"name": "a", "run": {"approval": {"by": []}}},
+    {"name": "a", "run": {"approval": {"who": "ann"}}},
+    {"name": "a", "run": {"job": "a b"}},
     {"name": "a", "command": "x", "retry": {}, "retries": 1},
     {"name": "a", "command": "x", "retry": {"backoff": "list"}},
     {"name": "a", "command": "x", "retry": {"backoff": "fixed", "delays": [1]}},

@@ -26,7 +26,7 @@ def admin(virtual: Virtual) -> Client:
 
 def test_a_namespace_is_made_shown_changed_and_removed(admin: Client) -> None:
     made = admin.put("/namespaces/team", {"description": "ours", "limits": {"jobs": 2}}).expect(201).json
-    assert made == {"namespace": "team", "version": 1, "description": "ours", "limits": {"jobs": 2}}
+    assert made == {"namespace": "team", "version": 1, "description": "ours", "limits": {"jobs": 2}, "weight": 1}
     assert admin.get("/namespaces/team").expect(200).json == {**made, "jobs": 0}
     assert [one["namespace"] for one in admin.get("/namespaces").expect(200).items] == ["default", "team"]
     assert admin.put("/namespaces/team", {}, If_Match="1").expect(200).json["version"] == 2
@@ -39,6 +39,16 @@ def test_a_namespace_is_made_shown_changed_and_removed(admin: Client) -> None:
     admin.get("/namespaces/team").expect(404)
     team.get("/jobs").expect(403)
     assert admin.delete("/namespaces/default").expect(409).json["detail"] == "The default namespace stays."
+
+
+def test_a_namespace_has_a_weight_beside_its_limits(admin: Client) -> None:
+    assert admin.put("/namespaces/gold", {"weight": 3}).expect(201).json["weight"] == 3
+    assert admin.get("/namespaces/gold").expect(200).json["weight"] == 3
+    assert admin.get("/namespaces/default").expect(200).json["weight"] == 1
+    for wrong in (0, 101, -1, 1.5, "3", True):
+        refused = admin.put("/namespaces/gold", {"weight": wrong}).expect(400).json
+        assert [one["path"] for one in refused["errors"]] == ["weight"]
+    assert admin.put("/namespaces/gold", {}).expect(200).json["weight"] == 1
 
 
 def test_a_job_exists_in_its_namespace_only(admin: Client) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.embedded import PACE
-from sweephand.ports import Call, Outcome, Succeeded
 from tests.api.client import Answered, Served, Tasks
 from tests.api.test_contract import create
 from tests.local.waiting import until

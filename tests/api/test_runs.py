@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.ports import Call
+from sweephand.calls import Call
 from sweephand.testing import Permanent
 from tests.api.client import Client, Virtual
 from tests.api.test_contract import RUN, TASK, create

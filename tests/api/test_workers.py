@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from time import monotonic
 from typing import Any
 
 import pytest
 
-from tests.api.client import Client, Virtual
+from sweephand.domain.access import DEFAULT
+from sweephand.engine.offer import QUEUE_DEFAULT
+from tests.api.client import Client, Served, Virtual
 from tests.api.test_contract import create
 from tests.api.test_runs import run_of, trigger
+from tests.local import waiting
 
 WORK = {
     "lease",
@@ -64,6 +68,25 @@ def test_a_worker_gets_what_it_needs_to_do_the_work(virtual: Virtual, worker: Cl
     }
     assert lease(worker) == []
     assert run_of(virtual.admin, "outside", run_id)["state"] == "running"
+
+
+def test_a_worker_gets_as_many_together_as_it_wants(virtual: Virtual, worker: Client) -> None:
+    for name in ("first", "second", "third"):
+        offered(virtual, name)
+    together = lease(worker, max=2, atLeast=100, waitSeconds=20)  # more than it takes is not waited for
+    assert [work["jobId"] for work in together] == ["first", "second"]
+    assert len(lease(worker, max=10, atLeast=2)) == 1  # it does not wait at all: what is there
+
+
+def test_a_worker_that_wants_more_than_are_there_gets_them_when_its_time_is_over(served: Served) -> None:
+    create(served.admin, "job", run={"external": {}})
+    trigger(served.admin, "job")
+    with served.runtime:
+        offers = served.stores.offers
+        waiting.until(lambda: offers.open(DEFAULT, QUEUE_DEFAULT, limit=1) != [], within_s=20, what="an offer")
+        begun = monotonic()
+        assert len(lease(served.admin, max=10, atLeast=2, waitSeconds=1)) == 1
+        assert monotonic() - begun > 0.9
 
 
 def test_a_worker_gets_only_what_is_in_its_queues_and_no_more_than_it_asks_for(
@@ -250,3 +273,30 @@ def test_the_secret_of_a_lease_is_shown_to_its_worker_only(virtual: Virtual, wor
     run = f"/jobs/outside/runs/{run_id}"
     for path in (run, f"{run}/why", f"{run}/tasks", "/jobs/outside/why", "/workers", "/runs", "/audit"):
         assert secret not in virtual.admin.get(path).expect(200).text
+
+
+def test_an_agent_speaks_for_its_own_lease_and_may_do_nothing_else(virtual: Virtual, worker: Client) -> None:
+    offered(virtual)
+    (work,) = lease(worker)
+    agent = Client(worker.api, f"lease.{work['lease']}")
+    there = f"/leases/{work['lease']}"
+    shown = agent.get(f"{there}?epoch=1").expect(200).json
+    assert shown.keys() >= WORK | {"call"}
+    assert shown["call"]["params"] == {"a": 1}
+    agent.post(f"{there}/heartbeat", {"epoch": 1, "progress": 40}).expect(200)
+    for refused in (agent.get("/jobs"), agent.post("/leases", {"workerId": "w2"}), agent.get("/workers")):
+        refused.expect(403)
+    agent.post(f"{there}/complete", {"epoch": 1, "output": "done"}).expect(200)
+    agent.post(f"{there}/complete", {"epoch": 1, "output": "done"}).expect(200)
+
+
+def test_a_lease_that_is_anothers_by_now_opens_nothing(virtual: Virtual, worker: Client) -> None:
+    offered(virtual)
+    (work,) = lease(worker)
+    agent = Client(worker.api, f"lease.{work['lease']}")
+    forged = urlsafe_b64encode(urlsafe_b64decode(work["lease"] + "==").split(b"|")[0] + b"|guessed").decode()
+    for wrong in (forged.rstrip("="), "AAAA", ""):
+        Client(worker.api, f"lease.{wrong}").get(f"/leases/{work['lease']}?epoch=1").expect(401)
+    virtual.go_on(minutes=5)
+    assert lease(worker)[0]["epoch"] == 2
+    agent.get(f"/leases/{work['lease']}?epoch=1").expect(401)

@@ -251,6 +251,28 @@ def test_options_of_one_run_and_of_many_do_not_mix(words: list[str]) -> None:
     assert not script.questions
 
 
+def test_all_failed_runs_are_redriven_to_the_end() -> None:
+    def page(run: str, cursor: str | None) -> Answer:
+        item = {"id": f"a:{run}", "jobId": "a", "runId": run, "error": None, "result": {"runId": f"{run}.1"}}
+        told = {"action": "redrive", "dryRun": False, "matched": 1, "done": 1, "items": [item], "nextCursor": cursor}
+        return Answer(200, told)
+
+    with scripted(page("r1", "more"), page("r2", None)) as script:
+        result = run(script, "deadletters", "redrive", "--all", "--job", "a", "--yes")
+    assert result.exit_code == 0
+    assert "r1.1" in result.stdout
+    assert "r2.1" in result.stdout
+    assert result.stdout.endswith("2 are run again.\n")
+    assert asked(script) == ["POST /deadletters/redrive", "POST /deadletters/redrive"]
+
+
+@pytest.mark.parametrize("words", [[], ["a:r", "--all"], ["a:r", "--dry-run"], ["a:r", "--job", "a"]])
+def test_some_or_all_are_redriven_and_never_both(words: list[str]) -> None:
+    with scripted(EMPTY) as script:
+        assert run(script, "deadletters", "redrive", *words).exit_code == 64
+    assert not script.questions
+
+
 def test_a_failed_run_is_redriven_by_job_and_run() -> None:
     with scripted(Answer(202, {"runId": "20261116T060000Z.1"})) as script:
         result = run(script, "deadletters", "redrive", "a:20261116T060000Z")

@@ -107,3 +107,18 @@ def test_a_worker_that_cannot_go_on_says_so_and_exits_with_1() -> None:
         result = work(script, "true")
     assert result.exit_code == 1
     assert "Error: The worker cannot go on: " in result.stderr
+
+
+def test_secrets_are_variables_of_the_command_and_in_nothing_that_it_is_told_or_says() -> None:
+    canary = "hunter2-canary"
+    source = (
+        "import os, sys; told = sys.stdin.read(); db = os.environ['DB'];"
+        "print('x' * 5_000 + db, db in told, len(db), 'x' * (4_096 - 40), db)"
+    )
+    with scripted(leased({"secrets": {"DB": canary}}), DONE) as script:
+        result = work(script, sys.executable, "-c", source)
+    ((path, said),) = reports(script)
+    assert path == "l/complete"
+    assert said["output"].endswith("x •••")
+    assert f"False {len(canary)} x" in said["output"]
+    assert not any(canary[at : at + 4] in json.dumps(said) + result.output for at in range(len(canary) - 4))

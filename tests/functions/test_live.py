@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.calls import Succeeded
 from sweephand.domain.access import Role
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.engine.grant import put_namespace
@@ -18,7 +19,6 @@ from sweephand.engine.put import put
 from sweephand.engine.trigger import trigger
 from sweephand.local.cloud.deployment import Deployment
 from sweephand.orders import encode_outcome
-from sweephand.ports import Succeeded
 from sweephand.settings import Settings
 from sweephand.testing.virtual import SeededDice, VirtualClock
 

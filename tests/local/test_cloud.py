@@ -15,6 +15,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from sweephand.calls import Succeeded
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.run import RunState
 from sweephand.engine.put import put
@@ -23,10 +24,9 @@ from sweephand.local.cloud import Deployment, FunctionFailed, Later
 from sweephand.local.cloud.account import CONFIG, AwsCall, Perform, directly, refusal
 from sweephand.local.cloud.functions import Functions
 from sweephand.orders import encode_outcome
-from sweephand.ports import Succeeded
 from sweephand.settings import Settings
 from sweephand.testing.virtual import SeededDice, VirtualClock
-from sweephand.topology import ATTEMPT, FUNCTIONS, PROJECT, QUEUES, RUNS, UNDELIVERED
+from sweephand.topology import ATTEMPT, EXECUTE, FUNCTIONS, PROJECT, QUEUES, RUNS, UNDELIVERED
 
 ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 3, 2, 0, 10, 20, tzinfo=UTC)
@@ -373,7 +373,7 @@ def test_a_machine_tries_its_report_again_and_reports_errors_too(made: Made, clo
     attempt = Heard(report)
     with made(execute=Heard(raised), attempt=attempt) as deployment:
         machines = boto3.client("stepfunctions", config=CONFIG)
-        order = {"run": "default/report/1", "epoch": 2, "call": {}}
+        order = {"run": "default/report/1", "epoch": 2, "function": deployment.names.function(EXECUTE), "call": {}}
         start = {"stateMachineArn": deployment.settings.machine, "name": "one", "input": json.dumps(order)}
         first = machines.start_execution(**start)
         assert machines.start_execution(**start)["executionArn"] == first["executionArn"]

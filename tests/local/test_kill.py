@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
+from sweephand.calls import Call, Outcome
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.ledger import FireStatus
@@ -20,7 +21,7 @@ from sweephand.embedded import PACE, Stores, open_stores
 from sweephand.engine.ledger import ledger
 from sweephand.engine.put import put
 from sweephand.local import Runtime
-from sweephand.ports import Call, Outcome, World
+from sweephand.ports import World
 from sweephand.testing import VirtualClock
 from tests.local.waiting import until
 

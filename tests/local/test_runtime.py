@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunKey
 from sweephand.domain.run import Run, RunState
@@ -25,7 +26,7 @@ from sweephand.engine.trigger import trigger
 from sweephand.errors import Conflict, Defect, InvalidInput, Unavailable
 from sweephand.local import Runtime
 from sweephand.messages import SweepShards
-from sweephand.ports import Call, Lane, Letter, Outcome, Succeeded
+from sweephand.ports import Lane, Letter
 from tests.local.waiting import until
 
 DEFAULT = Namespace("default")

@@ -14,10 +14,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.embedded import PACE, open_stores
 from sweephand.local import Runtime
-from sweephand.ports import Call, Outcome, Succeeded
 
 LEASE: Final = timedelta(seconds=3)
 """Short, so that the tests need not wait long for what a killed process held."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sweephand.client import Client
+    from sweephand.task import checkpoint, output, progress, save_checkpoint
 
-__all__ = ["Client", "__version__"]
+__all__ = ["Client", "__version__", "checkpoint", "output", "progress", "save_checkpoint"]
 
 __version__ = "0.1.0"
 """Here and not in the package's metadata, which a Lambda layer does not have."""
@@ -19,4 +20,8 @@ def __getattr__(name: str) -> object:
         from sweephand.client import Client
 
         return Client
+    if name in __all__:
+        from sweephand import task
+
+        return getattr(task, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

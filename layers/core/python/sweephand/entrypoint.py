@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import cache, wraps
+from functools import wraps
 from http.client import HTTPException
-from typing import Any, Final, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.request import urlopen
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from sweephand import aws
-from sweephand.clock import SystemClock, SystemDice
+from sweephand.calls import Call, Outcome
+from sweephand.domain.images import Images
+from sweephand.domain.targets import Targets
 from sweephand.engine.look import Looking
 from sweephand.errors import Defect, Unavailable
-from sweephand.ports import Call, Clock, Delivery, Dice, Lane, Outcome, World
-from sweephand.settings import Settings
-from sweephand.topology import EXECUTE_MAX, Names
+from sweephand.ports import Delivery, Lane, World
+from sweephand.surroundings import begin, caller, clock, dice, function, names, region, settings
+from sweephand.topology import EXECUTE_MAX
+
+if TYPE_CHECKING:
+    from sweephand.operators import Operators
 
 __all__ = [
     "Context",
@@ -32,9 +38,12 @@ __all__ = [
     "NoTarget",
     "attempting",
     "begin",
+    "calling",
+    "dag_machine",
     "deal_with",
     "deployed",
     "entrypoint",
+    "images",
     "live_connections",
     "logger",
     "measure",
@@ -42,6 +51,7 @@ __all__ = [
     "published_keys",
     "run_archive",
     "settings",
+    "targets",
     "time_is_up_at",
 ]
 
@@ -60,14 +70,6 @@ class Context(Protocol):
     def get_remaining_time_in_millis(self) -> int: ...
 
 
-class _Surroundings:
-    """What the functions of this process are made from; on Lambda, what is there."""
-
-    environ: Mapping[str, str] = os.environ
-    clock: Clock = SystemClock()
-    dice: Dice = SystemDice()
-
-
 class NoTarget:
     """What runs tasks where none are run."""
 
@@ -75,44 +77,56 @@ class NoTarget:
         raise Defect(f"No tasks are run here, and {call.run.key} was to be run.")
 
 
-def begin(environ: Mapping[str, str], *, clock: Clock | None = None, dice: Dice | None = None) -> None:
-    """Forget what was worked out: the functions that are loaded from now on live in these surroundings."""
-    _Surroundings.environ = environ
-    _Surroundings.clock = clock or SystemClock()
-    _Surroundings.dice = dice or SystemDice()
-    settings.cache_clear()
-
-
-@cache
-def settings() -> Settings:
-    """The function's environment; a wrong one fails at the cold start, not in the middle of a run."""
-    return Settings.from_environ(_Surroundings.environ)
-
-
-def names() -> Names:
-    """What the deployment's resources are called."""
-    return Names(settings().name)
-
-
-def deployed() -> World:
+def deployed(machine: aws.StepFunctions | None = None) -> World:
     """The world of this deployment, as a function sees it that runs no tasks."""
-    own, clock, dice = settings(), _Surroundings.clock, _Surroundings.dice
+    own, now, chance = settings(), clock(), dice()
     stores = aws.connect(
         names(),
         *aws.clients(_config()),
-        clock=clock,
+        clock=now,
         keep_runs=timedelta(days=own.keep_runs_days),
         shards=own.shards,
+        config=_config(),
+        artifacts_bucket=own.artifacts,
+        secret_arns=[pattern for pattern in own.secret_arns.split(",") if pattern],
     )
-    pace = replace(aws.PACE, lookahead=timedelta(minutes=own.lookahead_minutes), attempt_max=EXECUTE_MAX)
-    return World.over(stores, clock=clock, dice=dice, target=NoTarget(), pace=pace, owner=dice.nonce())
+    pace = replace(aws.PACE, lookahead=timedelta(minutes=own.lookahead_minutes), attempt_max=EXECUTE_MAX, launches=True)
+    world = World.over(stores, clock=now, dice=chance, target=NoTarget(), pace=pace, owner=chance.nonce())
+    return replace(world, machines=machine or dag_machine())
+
+
+def dag_machine() -> aws.StepFunctions:
+    """What advances runs of several tasks; it connects when it is first needed."""
+    return aws.dag_machine(settings().dag_machine, _config())
 
 
 def attempting() -> World:
     """The same, where tasks are run: by the function `execute`."""
     world = deployed()
-    working = aws.execute_target(names(), settings().machine, world.runs, _config())
-    return replace(world, target=Looking(working, world.runs, world.clock))
+    own = settings()
+    cluster = aws.Cluster.of(own, region=region()) if own.cluster else None
+    working = aws.execute_target(names(), own.machine, world, _config(), cluster, gathers=own.batch_seconds > 0)
+    return replace(world, target=Looking(working, world))
+
+
+def images() -> Images:
+    """What containers may be made of."""
+    return aws.images_of(settings())
+
+
+def targets() -> Targets:
+    """What tasks may call on AWS; nothing of ours."""
+    own = settings()
+    return Targets.of(own.targets.split(), own.sdk_actions.split(), own=own.name)
+
+
+def calling() -> Operators:
+    """What calls AWS services for tasks, and runs nothing else."""
+    from sweephand.operators import Operators
+    from sweephand.operators.aws import aws_operators
+
+    known = aws_operators(targets(), clock=clock(), agent=caller())
+    return Operators(Path(tempfile.gettempdir()) / "sweephand", only=known)
 
 
 def run_archive() -> aws.Archive:
@@ -122,21 +136,17 @@ def run_archive() -> aws.Archive:
 
 def live_connections() -> aws.Connections:
     """Who listens, and the way to them."""
-    return aws.connections(names(), settings().live, _config(), clock=_Surroundings.clock)
+    return aws.connections(names(), settings().live, _config(), clock=clock())
 
 
 def _config() -> aws.Config:
     """Every call says which function made it."""
-    return aws.config(f"sweephand/{_function()}")
-
-
-def _function() -> str:
-    return _Surroundings.environ.get("AWS_LAMBDA_FUNCTION_NAME", "elsewhere").removeprefix(f"{settings().name}-")
+    return aws.config(caller())
 
 
 def entrypoint(handler: Callable[[Event, Context], Any]) -> Callable[[Event, Context], Any]:
     """Log what a handler did, or why it did not; an error leaves it, so that AWS tries again and counts it."""
-    verb = _function()
+    verb = function()
 
     @wraps(handler)
     def shell(event: Event, context: Context) -> Any:
@@ -189,12 +199,12 @@ def _delivery(record: Mapping[str, Any]) -> Delivery:
 
 def time_is_up_at(context: Context) -> datetime:
     """When to stop, so that what was begun can still be ended."""
-    return _Surroundings.clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) - _ENDS_WITHIN
+    return clock().now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) - _ENDS_WITHIN
 
 
 def measure(metric: str, value: float, unit: str = "Count") -> None:
     """A custom metric, in the format that CloudWatch takes from a log line."""
-    at = int(_Surroundings.clock.now().timestamp() * 1000)
+    at = int(clock().now().timestamp() * 1000)
     named = [{"Name": metric, "Unit": unit}]
     described = [{"Namespace": "Sweephand", "Dimensions": [["Deployment"]], "Metrics": named}]
     line = {"_aws": {"Timestamp": at, "CloudWatchMetrics": described}, "Deployment": settings().name, metric: value}

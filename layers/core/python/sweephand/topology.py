@@ -70,20 +70,28 @@ class Messages(Struct, frozen=True):
     queue: str
     batch: int
     at_once: int
+    may_wait: bool = False
+    """Whether a deployment may let batches wait to fill."""
 
 
 class Changes(Struct, frozen=True):
     """A trigger: batches of what changed in a table, in order per item; a batch waits up to `window` to fill.
 
-    Only records that match `pattern` come. A batch that fails is halved; one record that fails `attempts` times is put
-    aside in `UNDELIVERED`.
+    Only records that match one of `patterns` come. A batch that fails is halved; one record that fails `attempts` times
+    is put aside in `UNDELIVERED`.
     """
 
     table: Table
     batch: int
     window: timedelta
-    pattern: Mapping[str, Any]
+    patterns: tuple[Mapping[str, Any], ...]
     attempts: int = 10
+
+
+class Happens(Struct, frozen=True):
+    """A trigger: events of AWS, on the account's own bus, that match `pattern`. They may come twice, late or never."""
+
+    pattern: Mapping[str, Any]
 
 
 class Function(Struct, frozen=True):
@@ -92,14 +100,18 @@ class Function(Struct, frozen=True):
     name: str
     timeout: timedelta
     memory_mb: int
-    triggers: tuple[Every | Messages | Changes, ...] = ()
+    triggers: tuple[Every | Messages | Changes | Happens, ...] = ()
 
 
 class Machine(Struct, frozen=True):
-    """A Step Functions machine: `statemachines/<name>.asl.json`; `calls` are the functions that its text names."""
+    """A Step Functions machine: `statemachines/<name>.asl.json`; `calls` are the functions that its text names, `told`
+    those that the input of an execution may name. `lasts_max` is None where an execution may take as long as AWS lets
+    one, which is a year."""
 
     name: str
     calls: tuple[str, ...]
+    told: tuple[str, ...] = ()
+    lasts_max: timedelta | None = timedelta(hours=1)
 
 
 _A_MINUTE: Final = timedelta(minutes=1)
@@ -112,45 +124,95 @@ ATTEMPT: Final = Function(
     512,
     (
         Messages("high", batch=10, at_once=100),
-        Messages("normal", batch=10, at_once=60),
-        Messages("low", batch=10, at_once=20),
+        Messages("normal", batch=10, at_once=60, may_wait=True),
+        Messages("low", batch=10, at_once=20, may_wait=True),
     ),
 )
 EXECUTE: Final = Function("execute", 15 * _A_MINUTE, 512)
-"""Runs users' code, with no right to anything of ours; `attempt` and the machine of its name call it."""
+"""Runs users' code, with no right but to write what that leaves and to open its order; `attempt` and the machine of its
+name call it."""
+CALL: Final = Function("call", 15 * _A_MINUTE, 256)
+"""Calls AWS services for tasks, with the rights that whoever deploys has listed; called as `execute` is."""
 _RUN_CHANGED: Final = {
     "eventName": ["INSERT", "MODIFY"],
     "dynamodb": {"NewImage": {"sk": {"S": [{"prefix": "r#"}]}, "st": {"S": [{"anything-but": ["planned", "void"]}]}}},
 }
 """A run that is listed was created or moved; other items of its table are nobody's news."""
+_TASK_ENDED: Final = {
+    "eventName": ["INSERT", "MODIFY"],
+    "dynamodb": {
+        "NewImage": {
+            "sk": {"S": [{"prefix": "t#"}]},
+            "st": {"S": ["succeeded", "failed", "cancelled", "skipped"]},
+        }
+    },
+}
+"""A task of a run ended, which whoever advances the run must hear of."""
 PROJECT: Final = Function(
-    "project", _A_MINUTE, 256, (Changes(RUNS, batch=1_000, window=timedelta(seconds=5), pattern=_RUN_CHANGED),)
+    "project",
+    _A_MINUTE,
+    256,
+    (Changes(RUNS, batch=1_000, window=timedelta(seconds=5), patterns=(_RUN_CHANGED, _TASK_ENDED)),),
 )
 """Some seconds' changes together, since what it writes is paid for by the batch; dependents wait no longer."""
+ADVANCE: Final = Function("advance", 2 * _A_MINUTE, 512)
+"""Lets a run of several tasks go on; the machine `dag_run` calls it, and its state's time-out is longer."""
+SETTLE: Final = Function("settle", _A_MINUTE, 256)
+"""Ends a run whose tasks are over; the same machine calls it."""
 AUDIT: Final = Function("audit", 5 * _A_MINUTE, 512, (Every(5 * _A_MINUTE),))
-WATCH: Final = Function("watch", _A_MINUTE, 256, (Every(5 * _A_MINUTE),))
+_TASK_STOPPED: Final = {
+    "source": ["aws.ecs"],
+    "detail-type": ["ECS Task State Change"],
+    "detail": {"lastStatus": ["STOPPED"]},
+}
+WATCH: Final = Function("watch", _A_MINUTE, 256, (Every(5 * _A_MINUTE), Happens(_TASK_STOPPED)))
+"""Dead letters, and tasks of ECS that stopped without a word of their agents."""
 API: Final = Function("api", timedelta(seconds=29), 1_024)
 AUTHORIZE: Final = Function("authorize", timedelta(seconds=10), 512)
 LIVE: Final = Function(
     "live",
     timedelta(seconds=29),
     256,
-    (Changes(RUNS, batch=100, window=timedelta(seconds=0), pattern=_RUN_CHANGED),),
+    (Changes(RUNS, batch=100, window=timedelta(seconds=0), patterns=(_RUN_CHANGED,)),),
 )
 """The WebSocket's routes, and what is pushed to those who listen."""
 
-FUNCTIONS: Final = (TICK, SWEEP, ATTEMPT, EXECUTE, PROJECT, AUDIT, WATCH, API, AUTHORIZE, LIVE)
+FUNCTIONS: Final = (
+    TICK,
+    SWEEP,
+    ATTEMPT,
+    EXECUTE,
+    CALL,
+    ADVANCE,
+    SETTLE,
+    PROJECT,
+    AUDIT,
+    WATCH,
+    API,
+    AUTHORIZE,
+    LIVE,
+)
 
 EXECUTE_MAX: Final = 14 * _A_MINUTE
-"""The longest time-out of a task in `execute`, which keeps a minute for itself."""
+"""The longest time-out of a task in `execute` or `call`, which keep a minute for themselves."""
 
-EXECUTION: Final = Machine("execute", calls=("execute", "attempt"))
-MACHINES: Final = (EXECUTION,)
+EXECUTION: Final = Machine("execute", calls=("attempt",), told=("execute", "call"))
+DAG_RUN: Final = Machine("dag_run", calls=("advance", "settle"), lasts_max=None)
+MACHINES: Final = (EXECUTION, DAG_RUN)
 
 UNDELIVERED: Final = "undelivered"
 """The queue of what could not be handed to a function: ticks, and batches of changes."""
 ARCHIVE: Final = "archive"
 """The delivery stream that puts ended runs into the bucket where they outlive their items."""
+
+AGENT: Final = "agent"
+"""What does a long task, or waits beside a container: the image of `functions/agent`, launched for one attempt."""
+AGENT_CONTAINER: Final = "agent"
+TASK_CONTAINER: Final = "task"
+"""The containers of a launched task: ours, and that of the task's own image."""
+
+ARTIFACTS_PREFIX: Final = "attempts/"
+"""Where the files that attempts leave behind are, in the bucket of artifacts."""
 
 
 def _queue(name: str) -> Queue:
@@ -187,6 +249,16 @@ class Names(Struct, frozen=True):
 
     def machine(self, machine: Machine) -> str:
         return f"{self.prefix}-{machine.name}"
+
+    @property
+    def run_log(self) -> str:
+        """The group of the logs of attempts."""
+        return f"/sweephand/{self.prefix}/runs"
+
+    @property
+    def key(self) -> str:
+        """The alias of the customer key."""
+        return f"alias/{self.prefix}"
 
     def of(self, name: str) -> str:
         """The name of anything else."""

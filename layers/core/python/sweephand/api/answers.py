@@ -12,6 +12,7 @@ from sweephand.api.schemas import Moment
 from sweephand.domain.access import Role
 from sweephand.domain.ledger import FireStatus
 from sweephand.domain.run import RunState, Trigger
+from sweephand.logs import Stream
 
 
 class Told(BaseModel):
@@ -83,6 +84,11 @@ class TaskRun(Told):
     started_at: Moment | None
     ended_at: Moment | None
     output: Any
+    group: str = Field("", description="Only where the task is in one.")
+    map: dict[str, int] = Field(default_factory=dict, description="Only of a mapped task that has begun.")
+    error: Failed | None = Field(None, description="Only where it failed, in a run of several tasks.")
+    carried_from: str = Field("", description="Only where a rerun took it over: the run in which it was done.")
+    started: dict[str, str] = Field(default_factory=dict, description="Only where it started a run of another job.")
 
 
 class Run(Told):
@@ -103,6 +109,8 @@ class Run(Told):
     error: Failed | None
     rerun_of: str | None
     tasks: list[TaskRun]
+    task_counts: dict[str, int] = Field(default_factory=dict, description="Only of a run of several tasks.")
+    more_tasks: bool = Field(False, description="Whether there are more than are shown here.")
 
 
 class RunRow(Told):
@@ -115,6 +123,30 @@ class RunRow(Told):
     attempt: int
     started_at: Moment | None
     ended_at: Moment | None
+
+
+class LogLine(Told):
+    at: Moment
+    stream: Stream
+    text: str
+    task: str
+    attempt: int
+
+
+class ArtifactOfRun(Told):
+    name: str
+    size: int
+    task: str
+    attempt: int
+    url: str
+
+
+class LogLines(Told):
+    items: list[LogLine]
+    next_cursor: str | None
+    more: bool
+    ended: bool
+    truncated: bool
 
 
 class Triggered(Told):
@@ -176,6 +208,11 @@ class Document(Told):
     version: int
 
 
+class Secret(Document):
+    updated_at: Moment
+    updated_by: str
+
+
 class Bulk(Told):
     action: str
     dry_run: bool
@@ -199,6 +236,7 @@ class NamespaceInfo(Told):
     version: int
     description: str
     limits: dict[str, int]
+    weight: int
 
 
 class Beat(Told):
@@ -227,6 +265,11 @@ class Work(Told):
     params: dict[str, Any]
     idempotency_key: str
     checkpoint: Any
+    secrets: dict[str, str] = Field(default_factory=dict, description="Only where the task declares some.")
+
+
+class LeasedCall(Work):
+    call: dict[str, Any]
 
 
 class Worker(Told):

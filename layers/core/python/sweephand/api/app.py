@@ -6,12 +6,13 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler.api_gateway import Route
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
-from sweephand.api import dags, jobs, leases, openapi, people, plan, runs, shared, watching
+from sweephand.api import dags, jobs, leases, logs, openapi, people, plan, runs, shared, tasks, watching
 from sweephand.api.access import PUBLIC_CALLS, check_access
 from sweephand.api.asked import Answer, Asked, Ending, asking
 from sweephand.api.authorize import Gate, from_context
@@ -32,10 +33,15 @@ from sweephand.api.repeats import once
 from sweephand.api.resolver import Resolver
 from sweephand.api.throttle import Throttle
 from sweephand.domain.access import DEFAULT, Caller, PrincipalKind, Role
+from sweephand.domain.addresses import NOWHERE
 from sweephand.domain.fields import nearest
+from sweephand.domain.headers import OURS
+from sweephand.domain.kinds import Installed, http_within, sensor_within
+from sweephand.domain.sensor import SENSOR
+from sweephand.domain.targets import Targets
 from sweephand.engine.look import KINDS as LOOKS
 from sweephand.engine.quota import quota_of
-from sweephand.errors import InvalidInput, NotFound, SweephandError
+from sweephand.errors import InvalidInput, NotFound, Refused, SweephandError
 from sweephand.ports import World
 
 if TYPE_CHECKING:
@@ -51,12 +57,16 @@ PUBLIC: Final = frozenset({("GET", "/v1/health"), ("GET", "/v1/jwks.json")})
 
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _UNREPEATED: Final = frozenset(
-    {"issueToken", "openSession", "leaseWork", "beat", "beatMany", "completeWork", "failWork"}
+    {"issueToken", "openSession", "putSecret", "leaseWork", "beat", "beatMany", "completeWork", "failWork"}
 )
-"""Answers that hold secrets are not kept; and what a worker says is recognised by its epoch."""
-_DEFINING: Final = frozenset({"createJob", "putJob", "planJob", "createDag", "putTemplate"})
-"""Their bodies may be as large as a definition can be."""
-_BUILT_IN: Final = frozenset({"command", "python", "external"}) | LOOKS
+"""Answers that hold secrets are not kept, nor is a hash of a body that does; and what a worker says is recognised by
+its epoch."""
+_DEFINING: Final = frozenset({"createJob", "putJob", "planJob", "createDag", "putTemplate", "putSecret"})
+"""Their bodies may be as large as a definition can be; a secret of 64 KB may be written with six bytes for each."""
+_BUILT_IN: Final = frozenset({"command", "python", "http", "external"}) | LOOKS
+ON_AWS: Final = _BUILT_IN | {"container"}
+"""What a deployment runs besides the AWS services that it lists; which images, its list says."""
+_CAREFUL: Final[Installed] = MappingProxyType({"http": http_within(NOWHERE), SENSOR: sensor_within(NOWHERE)})
 _NOBODY: Final = Caller("nobody", PrincipalKind.TOKEN, DEFAULT, Role.VIEWER)
 
 
@@ -71,18 +81,20 @@ class Api:
         verifiers: Sequence[Verifier] = (),
         issuer: Issuer | None = None,
         kinds: frozenset[str] = _BUILT_IN,
-        operators: frozenset[str] = frozenset(),
+        operators: Installed = _CAREFUL,
+        targets: Targets | None = None,
         alone: bool = False,
     ) -> None:
         self._world = world
         self._gate = Gate(world, [*verifiers, *([issuer.verifier()] if issuer else [])])
         self._issuer = issuer
-        self._kinds = kinds | operators
+        self._kinds = kinds | (targets.kinds if targets else frozenset())
+        self._targets = targets
         self._operators = operators
         self._throttle = Throttle()
         self._stopping = threading.Event()
         self._resolver = _routes()
-        self._document = openapi.attach(self._resolver, self._kinds)
+        self._document = openapi.attach(self._resolver, self._kinds, operators)
         self._resolver.exception_handler(RequestValidationError)(_invalid)
         self._resolver.exception_handler(Exception)(problem_of)
         if not alone:
@@ -124,11 +136,14 @@ class Api:
     def _carry_out(self, event: Event, route: Route, method: str, caller: Caller, ending: Ending) -> dict[str, Any]:
         unsafe = method not in _SAFE
         if unsafe:
+            _check_loop(event)
             check_conditions(event)
         bytes_max = BODY_BYTES_MAX if route.operation_id in _DEFINING else SMALL_BYTES_MAX
         body = body_of(event, bytes_max=bytes_max) if unsafe else None
         key = idempotency_key_of(event) if unsafe else None
-        asking(Asked(self._world, caller, event, self._kinds, self._operators, key, self._issuer, ending))
+        asking(
+            Asked(self._world, caller, event, self._kinds, self._operators, key, self._issuer, ending, self._targets)
+        )
         headers = {name: value for name, value in (event.get("headers") or {}).items() if name.lower() != _TYPE}
         told = {
             **event,
@@ -166,14 +181,21 @@ class Api:
 
 def _routes() -> Resolver:
     resolver = Resolver(enable_validation=True, strip_prefixes=[PREFIX])
-    for module in (jobs, plan, runs, leases, shared, people, watching, dags):
+    for module in (jobs, plan, runs, tasks, logs, leases, shared, people, watching, dags):
         resolver.include_router(module.router)
     return resolver
 
 
 def document_alone() -> Mapping[str, Any]:
     """The OpenAPI document, for whoever has no world at hand."""
-    return openapi.attach(_routes(), _BUILT_IN)()
+    return openapi.attach(_routes(), _BUILT_IN, _CAREFUL)()
+
+
+def _check_loop(event: Event) -> None:
+    """Refuse a change that a task's own request asks for: a job that starts jobs over HTTP would never end."""
+    run = header(event, f"{OURS}run-id")
+    if run is not None:
+        raise Refused(f"This is a request of a task of run '{run[:128]}': tasks change nothing here over HTTP.")
 
 
 def _check_query(event: Event, route: Route) -> None:

@@ -17,6 +17,8 @@ from sweephand.api.reading import header, version_of
 from sweephand.api.refusals import VersionNeeded
 from sweephand.domain.access import Caller
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
+from sweephand.domain.kinds import Installed
+from sweephand.domain.targets import Targets
 from sweephand.domain.trail import Deed
 from sweephand.ports import World
 
@@ -47,12 +49,14 @@ class Asked(Struct, frozen=True):
     event: reading.Event
     kinds: frozenset[str]
     """Kinds of steps that this place can run."""
-    operators: frozenset[str]
-    """Those of them that are installed beside the built-in ones."""
+    operators: Installed
+    """Those that are installed beside the built-in ones, and what this place checks of those."""
     idempotency_key: str | None
     issuer: Issuer | None
     ending: Ending
     """When whoever waits for something should stop waiting."""
+    targets: Targets | None = None
+    """What tasks may call on AWS, where they can at all."""
 
     @property
     def namespace(self) -> Namespace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
@@ -15,6 +16,7 @@ from sweephand.domain.ids import Namespace
 from sweephand.domain.trail import Deed
 from sweephand.engine.grant import namespace_document, role_of
 from sweephand.engine.issue import find_token, recognise
+from sweephand.engine.offer import Puller, read_lease_id
 from sweephand.errors import Refused, TooMany
 from sweephand.ports import World
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 _BEARER: Final = "bearer "
 _TEXT_CHARS_MAX: Final = 8_192
+BY_LEASE: Final = "lease."
+"""What the token of an agent begins with; the id of its lease follows."""
 TOKEN_ID: Final = "tid"
 """The claim of a session that names the token which opened it: where that is revoked, the session ends with it."""
 
@@ -38,6 +42,8 @@ class Gate(Struct, frozen=True):
         """Whoever brings this request, or a refusal."""
         text = _bearer(header(event, "authorization"))
         wanted = header(event, "x-namespace")
+        if text.startswith(BY_LEASE):
+            return self._by_lease(text.removeprefix(BY_LEASE))
         token = recognise(self.world, text)
         if token is not None:
             return self._by_token(token, wanted)
@@ -57,6 +63,18 @@ class Gate(Struct, frozen=True):
         except Refused as refused:
             return _policy(event, "anonymous", "Deny", {"reason": refused.message})
         return _policy(event, caller.id, "Allow", to_context(caller))
+
+    def _by_lease(self, lease: str) -> Caller:
+        """An agent, by the lease that it was launched with; whether it is still its own is decided with each report."""
+        try:
+            key, secret = read_lease_id(lease)
+        except ValueError:
+            raise Unauthorized("This is no lease.") from None
+        run = self.world.runs.get(key)
+        puller = Puller.of(run) if run is not None else None
+        if puller is None or not compare_digest(puller.secret.encode(), secret.encode()):
+            raise Unauthorized("This lease is nobody's, or another's by now.")
+        return Caller(f"agent of {key}", PrincipalKind.AGENT, key.job.namespace, Role.OPERATOR)
 
     def _by_claims(self, claims: Mapping[str, Any], wanted: str | None) -> Caller:
         if TOKEN_ID in claims:

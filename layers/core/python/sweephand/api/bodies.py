@@ -12,6 +12,7 @@ from sweephand.api.schemas import CURSOR_PATTERN, Instant, Name, Note, Params, b
 from sweephand.domain.access import Role
 from sweephand.domain.job import CatchupPolicy
 from sweephand.domain.retry import FailureClass
+from sweephand.domain.shares import WEIGHT_MAX
 
 
 class _Given(BaseModel):
@@ -62,6 +63,15 @@ class RerunBody(_Given):
     note: Note | None = None
 
 
+class MarkBody(_Given):
+    state: Literal["succeeded", "failed", "skipped"]
+    note: Note = ""
+
+
+class NoteBody(_Given):
+    note: Note = ""
+
+
 class RunFilter(_Given):
     job: Name | None = None
     state: Literal["queued", "running", "retrying", "succeeded", "failed", "cancelled", "skipped"] | None = None
@@ -78,6 +88,15 @@ class BulkBody(_Given):
     cursor: Annotated[str, Field(max_length=2000)] | None = None
 
 
+class RedriveBody(_Given):
+    job: Name | None = None
+    from_: Instant | None = Field(None, alias="from")
+    to: Instant | None = None
+    dry_run: bool = False
+    limit: int = Field(100, ge=1, le=1000)
+    cursor: Annotated[str, Field(max_length=2000)] | None = None
+
+
 class EventBody(_Given):
     source: str = Field(min_length=1, max_length=256)
     type: str = Field(min_length=1, max_length=256)
@@ -89,6 +108,7 @@ class LeaseBody(_Given):
     worker_id: Name
     labels: list[Name] = Field(default_factory=list, max_length=20)
     max: int = Field(1, ge=1, le=100)
+    at_least: int = Field(1, ge=1, le=100)
     wait_seconds: int = Field(0, ge=0, le=20)
 
 
@@ -109,6 +129,8 @@ class BeatManyBody(_Given):
 class CompleteBody(_Given):
     epoch: int = Field(ge=1, le=1_000_000_000)
     output: Annotated[Any, BeforeValidator(bounded)] = None
+    skipped: str | None = Field(None, min_length=1, max_length=200)
+    """Why there was nothing to do, where that is so."""
 
 
 class ErrorBody(_Given):
@@ -130,6 +152,10 @@ class PoolBody(_Given):
     slots: int = Field(ge=1, le=500)
 
 
+class SecretBody(_Given):
+    value: str = Field(min_length=4, max_length=65_536, json_schema_extra={"writeOnly": True}, repr=False)
+
+
 class LimitsBody(_Given):
     jobs: int | None = Field(None, ge=0, le=10_000_000)
     frequent_jobs: int | None = Field(None, ge=0, le=1_000)
@@ -139,6 +165,7 @@ class LimitsBody(_Given):
 class NamespaceBody(_Given):
     description: str = Field("", max_length=4096)
     limits: LimitsBody = Field(default_factory=LimitsBody)
+    weight: int = Field(1, ge=1, le=WEIGHT_MAX)
 
 
 class SwitchNamespaceBody(_Given):

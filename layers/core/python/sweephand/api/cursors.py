@@ -22,7 +22,9 @@ def encode_cursor(position: Sequence[Any], bound_to: Sequence[Any]) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def decode_cursor(cursor: str | None, bound_to: Sequence[Any], *, length: int) -> list[Any] | None:
+def decode_cursor(
+    cursor: str | None, bound_to: Sequence[Any], *, length: int, path: str = "cursor"
+) -> list[Any] | None:
     """The position that a cursor holds; None where the list begins."""
     if cursor is None:
         return None
@@ -33,7 +35,7 @@ def decode_cursor(cursor: str | None, bound_to: Sequence[Any], *, length: int) -
     except (ValueError, TypeError, binascii.Error, RecursionError):
         sound, position = False, []
     if not sound:
-        raise InvalidInput(_WRONG, "cursor")
+        raise InvalidInput(_WRONG, path)
     return position
 
 

@@ -1,7 +1,8 @@
 """The JSON Schema of what `domain` reads itself: definitions, templates, calendars.
 
 Limits are the domain's own, and where it takes null for an absent field, so does the schema. What JSON Schema cannot
-say is left to formats of ours (`cron`, `timezone`, `command-line`, `period`) and to descriptions.
+say is left to formats of ours (`cron`, `timezone`, `command-line`, `period`, `condition`, `list-template`) and to
+descriptions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final
 from sweephand.api.steps import COMMAND, step
 from sweephand.api.vocabulary import (
     DATE,
+    FLAG,
     INSTANT,
     NAME,
     NOTHING,
@@ -34,25 +36,34 @@ from sweephand.api.vocabulary import (
 )
 from sweephand.domain.calendars import DATES_MAX, WEEKDAYS
 from sweephand.domain.definition import (
-    ATTEMPTS_MAX,
-    DELAY_MAX,
     DESCRIPTION_CHARS_MAX,
     FAILURES_MAX,
-    MAPPED_MAX,
     NOTICES_MAX,
     PARAMS_BYTES_MAX,
-    TAGS_MAX,
-    TriggerRule,
 )
 from sweephand.domain.expression import TEXT_MAX
-from sweephand.domain.job import A_MOMENT, CatchupPolicy, Guarantee, Overlap, Priority
-from sweephand.domain.limits import CATCHUP_MAX, HOLDERS_MAX
+from sweephand.domain.job import A_MOMENT, CatchupPolicy, Guarantee, OnFailure, Overlap, Priority, TriggerRule
+from sweephand.domain.kinds import NOTHING_INSTALLED, Installed
+from sweephand.domain.limits import (
+    CATCHUP_MAX,
+    CONDITION_CHARS_MAX,
+    HOLDERS_MAX,
+    MAPPED_MAX,
+    MAPPED_USUAL_MAX,
+    TASKS_MAX,
+)
 from sweephand.domain.retry import Backoff
 from sweephand.domain.schedule import BLACKOUTS_MAX, JITTER_MAX, PERIOD_MAX, Fold, Gap, HoldPolicy
+from sweephand.domain.task_definition import (
+    ATTEMPTS_MAX,
+    CACHE_KEY_CHARS_MAX,
+    CACHE_TTL_MAX,
+    DELAY_MAX,
+    GROUP,
+    OVER_CHARS_MAX,
+    TAGS_MAX,
+)
 from sweephand.domain.timetable import DEPENDENCIES_MAX, EVENTS_MAX, MATCH_BYTES_MAX
-
-TASKS_HERE: Final = 1
-"""Tasks that a job may have in this version."""
 
 _A_SECOND: Final = timedelta(seconds=1)
 STEP_FIELDS: Final = ("tasks", "run", "command")
@@ -181,7 +192,17 @@ _TAGS: Final = listed(text(128), TAGS_MAX, distinct=True)
 
 # What it runs.
 
-_MAP: Final = closed({"over": text(1_024), "max": optional(whole(1, MAPPED_MAX))}, required=["over"])
+_MAP: Final = closed(
+    {
+        "over": {"anyOf": [text(OVER_CHARS_MAX, format="list-template"), listed({}, MAPPED_MAX)]},
+        "max": optional(whole(1, MAPPED_MAX)),
+    },
+    required=["over"],
+    description=f"A list is not longer than max, which is {MAPPED_USUAL_MAX} where it is not given.",
+)
+_CACHE: Final = closed(
+    {"key": text(CACHE_KEY_CHARS_MAX), "ttl": period(_A_SECOND, CACHE_TTL_MAX)}, required=["key", "ttl"]
+)
 TASK: Final[Schema] = closed(
     {
         "id": NAME,
@@ -189,26 +210,31 @@ TASK: Final[Schema] = closed(
             {
                 "run": ref("Step"),
                 "command": COMMAND,
-                "needs": listed(NAME, TASKS_HERE - 1, distinct=True),
+                "needs": listed(NAME, TASKS_MAX, distinct=True),
                 "retry": ref("Retry"),
                 "retries": _RETRIES,
                 "timeout": period(A_MOMENT),
+                "cache": _CACHE,
                 "when": choice(TriggerRule),
-                "if": text(1_024),
+                "if": text(CONDITION_CHARS_MAX, format="condition"),
                 "map": _MAP,
+                "branch": FLAG,
                 "pool": NAME,
+                "slots": whole(1, HOLDERS_MAX),
+                "group": text(128, pattern=f"^{GROUP}$"),
                 "priority": choice(Priority),
                 "labels": listed(NAME, TAGS_MAX, distinct=True),
             }
         ),
     },
     required=["id"],
+    description="It needs tasks of the same job, and nothing that needs it; slots go with a pool, branch not with map.",
     allOf=[
         {"anyOf": [only("run", ref("Step"), ["command"]), only("command", COMMAND, ["run"])]},
         _ONE_RETRY,
     ],
 )
-_TASKS: Final = listed(ref("Task"), TASKS_HERE, least=1)
+_TASKS: Final = listed(ref("Task"), TASKS_MAX, least=1)
 _STEP_SHAPES: Final[Mapping[str, Schema]] = {"tasks": _TASKS, "run": ref("Step"), "command": COMMAND}
 
 FIELDS: Final[Mapping[str, Schema]] = all_optional(
@@ -226,8 +252,10 @@ FIELDS: Final[Mapping[str, Schema]] = all_optional(
         "retries": _RETRIES,
         "timeout": period(A_MOMENT),
         "runTimeout": period(A_MOMENT),
+        "onFailure": choice(OnFailure),
         "deadline": _DEADLINE,
         "pauseAfterFailures": whole(1, FAILURES_MAX),
+        "cache": _CACHE,
         "notify": ref("Notices"),
         "params": anything(PARAMS_BYTES_MAX),
         "tags": _TAGS,
@@ -252,12 +280,13 @@ _ONE_STEP: Final = {
 _DEFINITION: Final = "A job, in the long or the short form. No text in it contains U+0000; see the limits in the docs."
 
 
-def components(kinds: Collection[str]) -> dict[str, Any]:
-    """The named schemas, for a place that runs steps of these kinds."""
+def components(kinds: Collection[str], operators: Installed = NOTHING_INSTALLED) -> dict[str, Any]:
+    """The named schemas, for a place that runs steps of these kinds, and of operators that are installed there."""
     fields = {**FIELDS, "template": optional(NAME)}
     rules = [_ONE_STEP, _ONE_RETRY, _AFTER_ONCE]
     return {
-        "Step": step(kinds),
+        "Step": step(kinds, operators),
+        **{name: part for offer in operators.values() for name, part in offer.parts.items()},
         "Schedule": SCHEDULE,
         "JobNames": _JOB_NAMES,
         "EventRules": _EVENTS,

@@ -13,7 +13,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from sweephand.api import bodies
 from sweephand.api.asked import Answer, Asked, answer, asked, no_content
 from sweephand.api.cursors import decode_cursor, encode_cursor, instant_in_cursor
-from sweephand.api.definitions import STEP_FIELDS, TASKS_HERE
+from sweephand.api.definitions import STEP_FIELDS
 from sweephand.api.schemas import Change, Cursor, Definition, InPath, Limit, Since, Until, says
 from sweephand.api.shapes import (
     active_runs,
@@ -27,7 +27,9 @@ from sweephand.api.shapes import (
 )
 from sweephand.domain.ids import JobKey, JobName
 from sweephand.domain.job import Head, Job, JobStatus
-from sweephand.domain.kinds import KINDS
+from sweephand.domain.kinds import KINDS, read_step
+from sweephand.domain.sensor import SENSOR
+from sweephand.domain.targets import AWS_KINDS, Targets
 from sweephand.engine.cancel import cancel
 from sweephand.engine.delete import delete
 from sweephand.engine.ledger import ledger_page
@@ -261,18 +263,29 @@ def _with_template(ask: Asked, document: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _check_kinds(ask: Asked, document: Mapping[str, Any]) -> None:
-    """Refuse at once what could only fail here: a step that nothing in this place can run, and, for now, a graph."""
+    """Refuse at once what could only fail here: a step that nothing in this place can run."""
     tasks = document.get("tasks")
     steps: list[tuple[str, Any]] = [("run", document.get("run"))]
     if isinstance(tasks, list):
         steps += [(f"tasks[{n}].run", one.get("run")) for n, one in enumerate(tasks) if isinstance(one, Mapping)]
-        if len(tasks) > TASKS_HERE:
-            raise InvalidInput("A job has one task in this version.", "tasks")
     for path, step in steps:
         named = [kind for kind in step if kind in KINDS] if isinstance(step, Mapping) else []
+        if len(named) == 1 and named[0] in AWS_KINDS | {SENSOR} and ask.targets is not None:
+            _check_target(ask.targets, step, f"{path}.{named[0]}")
         if len(named) == 1 and named[0] not in ask.kinds:
-            known = ", ".join(sorted(ask.kinds))
+            known = ", ".join(sorted(ask.kinds | ask.operators.keys()))
             raise InvalidInput(f"Nothing here can run a '{named[0]}' step: use one of {known}.", f"{path}.{named[0]}")
+        if named == [SENSOR] and ask.targets is None and isinstance(step[SENSOR], Mapping) and step[SENSOR].get("s3"):
+            raise InvalidInput("Nothing here can look at S3: install sweephand[aws].", f"{path}.{SENSOR}.s3")
+
+
+def _check_target(targets: Targets, step: Any, path: str) -> None:
+    """Refuse at once what tasks may not call."""
+    try:
+        kind, spec = read_step(step, path)
+    except InvalidInput:
+        return  # told with all else that is wrong, when the definition is read
+    targets.check_step(kind, spec, path)
 
 
 def _expected(ask: Asked, job: str) -> int | None:

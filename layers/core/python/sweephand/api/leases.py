@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Any, Final
 
-from aws_lambda_powertools.event_handler.openapi.params import Body, Path
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from sweephand.api import bodies
@@ -13,13 +13,13 @@ from sweephand.api.asked import Answer, Asked, answer, asked
 from sweephand.api.cursors import cut
 from sweephand.api.schemas import Cursor, Limit, says
 from sweephand.api.shapes import moment, page, run_row
+from sweephand.calls import Skipped, Succeeded
 from sweephand.domain.retry import Failure
-from sweephand.engine.checkpoint import save_checkpoint
-from sweephand.engine.lease import Leased, beat, lease, report
+from sweephand.engine.lease import Leased, beat, lease, look, on_offer, report
 from sweephand.engine.offer import QUEUE_DEFAULT
 from sweephand.engine.workers import seen, workers
 from sweephand.errors import SweephandError
-from sweephand.ports import Succeeded
+from sweephand.orders import encode_call
 
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -34,13 +34,23 @@ def lease_work(body: Annotated[bodies.LeaseBody, Body()]) -> Answer:
     ask = asked()
     queues = body.labels or [QUEUE_DEFAULT]
     seen(ask.world, ask.namespace, body.worker_id, queues)
-    until = ask.now + timedelta(seconds=body.wait_seconds)
+    until = ask.now + timedelta(seconds=0 if ask.ending.wait(0) else body.wait_seconds)
+    leased: list[Leased] = []
     while True:
-        leased = lease(ask.world, ask.namespace, body.worker_id, queues, most=body.max)
-        if leased or ask.now >= until or ask.ending.wait(_LOOK_EVERY_S):
+        is_over = ask.now >= until
+        if is_over or _is_enough(ask, body, queues):
+            leased = lease(ask.world, ask.namespace, body.worker_id, queues, most=body.max)
+        if leased or is_over or ask.ending.wait(_LOOK_EVERY_S):
             break
     retry_after_s = 0 if leased else 1
     return answer(200, {**page([_work(one) for one in leased], None), "retryAfterSeconds": retry_after_s})
+
+
+@router.get("/leases/<lease>", **says("getLease", "Show the work of a lease", {200: "LeasedCall"}, tag=_TAG))
+def get_lease(lease: LeaseId, epoch: Annotated[int, Query(ge=1)]) -> Answer:
+    ask = asked()
+    leased = look(ask.world, lease, ask.namespace, epoch=epoch)
+    return answer(200, {**_work(leased), "call": encode_call(leased.call)})
 
 
 @router.post("/leases/heartbeat", **says("beatMany", "Say that many leases are alive", {200: "Beats"}, tag=_TAG))
@@ -63,7 +73,8 @@ def beat_one(lease: LeaseId, body: Annotated[bodies.BeatBody, Body()]) -> Answer
 @router.post("/leases/<lease>/complete", **says("completeWork", "Report success", {200: "RunOnly"}, tag=_TAG))
 def complete_work(lease: LeaseId, body: Annotated[bodies.CompleteBody, Body()]) -> Answer:
     ask = asked()
-    ended = report(ask.world, lease, ask.namespace, epoch=body.epoch, outcome=Succeeded(body.output))
+    outcome = Succeeded(body.output) if body.skipped is None else Skipped(body.skipped)
+    ended = report(ask.world, lease, ask.namespace, epoch=body.epoch, outcome=outcome)
     return answer(200, run_row(ended))
 
 
@@ -88,10 +99,14 @@ def list_workers(limit: Limit = 100, cursor: Cursor = None) -> Answer:
     return answer(200, page(items, more))
 
 
+def _is_enough(ask: Asked, body: bodies.LeaseBody, queues: list[str]) -> bool:
+    """Whether as many are on offer as the worker wants together; it never waits for more than it takes."""
+    wanted = min(body.at_least, body.max)
+    return wanted == 1 or on_offer(ask.world, ask.namespace, queues, most=wanted) >= wanted
+
+
 def _beat(ask: Asked, lease_id: str, body: bodies.BeatBody) -> dict[str, Any]:
-    run = beat(ask.world, lease_id, ask.namespace, epoch=body.epoch, progress=body.progress)
-    if body.checkpoint is not None:
-        save_checkpoint(ask.world, run, body.checkpoint)
+    run = beat(ask.world, lease_id, ask.namespace, epoch=body.epoch, progress=body.progress, checkpoint=body.checkpoint)
     return {"leaseUntil": moment(run.lease_until)}
 
 
@@ -105,9 +120,11 @@ def _work(leased: Leased) -> dict[str, Any]:
         "attempt": run.attempt,
         "epoch": run.epoch,
         "leaseUntil": moment(run.lease_until),
-        "run": {"external": dict(call.task.spec)},
+        "run": {call.task.kind: dict(call.task.spec)},
         "params": dict(call.params),
+        **({"upstream": dict(call.upstream)} if call.upstream else {}),
         "fireAt": moment(run.fire_at),
         "idempotencyKey": call.idempotency_key,
         "checkpoint": leased.checkpoint,
+        **({"secrets": dict(call.secrets.by_name)} if call.secrets.by_name else {}),
     }

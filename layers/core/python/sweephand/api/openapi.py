@@ -17,6 +17,7 @@ from sweephand.api.reading import IDEMPOTENCY_KEY, VERSION
 from sweephand.api.resolver import Resolver
 from sweephand.api.schemas import ANSWER, says
 from sweephand.api.vocabulary import NAME, Schema
+from sweephand.domain.kinds import Installed
 
 _PROBLEMS: Final = {
     400: "The input is wrong; `errors` names the fields.",
@@ -67,12 +68,12 @@ _IF_NONE_MATCH: Final = _header(
 _HEADERS: Final = {"Namespace": _NAMESPACE, "Key": _IDEMPOTENCY_KEY, "IfMatch": _IF_MATCH, "IfNone": _IF_NONE_MATCH}
 
 
-def attach(resolver: Resolver, kinds: Collection[str]) -> Callable[[], Mapping[str, Any]]:
+def attach(resolver: Resolver, kinds: Collection[str], operators: Installed) -> Callable[[], Mapping[str, Any]]:
     """Add the route that serves the document; and the document itself, made when it is first asked for."""
 
     @cache
     def document() -> Mapping[str, Any]:
-        return _document(resolver, kinds)
+        return _document(resolver, kinds, operators)
 
     @resolver.get("/openapi.json", **says("getOpenapi", "This document", {200: None}, tag="watching"))
     def get_openapi() -> Answer:
@@ -81,7 +82,7 @@ def attach(resolver: Resolver, kinds: Collection[str]) -> Callable[[], Mapping[s
     return document
 
 
-def _document(resolver: Resolver, kinds: Collection[str]) -> dict[str, Any]:
+def _document(resolver: Resolver, kinds: Collection[str], operators: Installed) -> dict[str, Any]:
     # Not before, since a cold start would pay for models that only this document needs.
     from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 
@@ -97,7 +98,7 @@ def _document(resolver: Resolver, kinds: Collection[str]) -> dict[str, Any]:
     components = document["components"]["schemas"]
     for name in _UNKNOWN_TO_US:
         components.pop(name, None)
-    components |= definitions.components(kinds)
+    components |= definitions.components(kinds, operators)
     components["Problem"] = answers.Problem.model_json_schema(by_alias=True)
     document["components"]["responses"] = {f"Problem{status}": _problem(text) for status, text in _PROBLEMS.items()}
     document["components"]["parameters"] = _HEADERS

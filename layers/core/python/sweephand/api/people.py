@@ -250,7 +250,7 @@ def _switch_all(ask: Asked, namespace: Namespace, cursor: str | None, switch: Ca
 
 
 def _namespace(name: str, version: int, document: Any) -> dict[str, Any]:
-    return {"namespace": name, "version": version, "description": "", "limits": {}, **document}
+    return {"namespace": name, "version": version, "description": "", "limits": {}, "weight": 1, **document}
 
 
 def _token(token: Token) -> dict[str, Any]:

@@ -29,7 +29,7 @@ answers at `/api/v1/openapi.json`.
 - **Lists** take `limit` and `cursor` and answer `{items, nextCursor}`; a cursor is opaque and bound to its query.
 - **`Idempotency-Key`** on any call that changes something: the same call again within 24 hours is answered again and
   done once; the same key with another body is 409. Answers that hold a secret (a token, a session, a lease) are not
-  kept.
+  kept, and nothing of a call that stores one.
 - **`If-Match: <version>`** on changes: 412 where the version is another. A job's new version must have it (else 428),
   or `If-None-Match: *` to create.
 - **Roles**: viewer sees; operator also runs, cancels, pauses and pulls work; editor also changes jobs and what they

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter, Route
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
+
+# With more, it would log the bodies of calls, and in them what workers say.
+logging.getLogger("aws_lambda_powertools").setLevel(logging.INFO)
 
 
 class _InFlight(threading.local):

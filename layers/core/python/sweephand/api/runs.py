@@ -12,12 +12,15 @@ from sweephand.api import bodies, schemas
 from sweephand.api.asked import Answer, Asked, answer, asked
 from sweephand.api.cursors import decode_cursor, encode_cursor
 from sweephand.api.schemas import Cursor, InPath, Limit, Since, Until, says
-from sweephand.api.shapes import page, run_row, run_shape, status_shape, task_shape, why_shape
+from sweephand.api.shapes import page, run_in_list, run_row, run_shape, status_shape, whole_shape, why_shape
 from sweephand.api.walk import LOOKED_AT_MAX, Having, Walk, is_superseded
+from sweephand.domain.fields import nearest
 from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_fire
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.status import StatusRow, listed
 from sweephand.engine.cancel import cancel
+from sweephand.engine.carry import FAILED, beginning, chosen, past_of
+from sweephand.engine.overview import overview_of
 from sweephand.engine.rerun import rerun
 from sweephand.engine.why import why_run
 from sweephand.errors import Conflict, InvalidInput, NotFound
@@ -56,7 +59,7 @@ def list_runs_of_job(
         if last is not None and (len(items) == limit or number == LOOKED_AT_MAX):
             return answer(200, page(items, encode_cursor([last], bound_to)))
         if _is_shown(run, state, include is not None):
-            items.append(run_shape(ask.world, run))
+            items.append(run_in_list(ask.world, run))
         last = run.key.run_id
     return answer(200, page(items, None))
 
@@ -64,32 +67,12 @@ def list_runs_of_job(
 @router.get("/jobs/<job>/runs/<run>", **says("getRun", "Show a run", {200: "Run"}, tag=_TAG))
 def get_run(job: InPath, run: InPath) -> Answer:
     ask = asked()
-    return answer(200, run_shape(ask.world, found_run(ask, job, run)))
-
-
-@router.get(
-    "/jobs/<job>/runs/<run>/tasks",
-    **says("listTasks", "List a run's tasks", {200: "TaskRunPage"}, tag=_TAG),
-)
-def list_tasks(job: InPath, run: InPath) -> Answer:
-    ask = asked()
-    return answer(200, page([task_shape(ask.world, found_run(ask, job, run))], None))
+    return answer(200, whole_shape(ask.world, found_run(ask, job, run)))
 
 
 @router.get("/jobs/<job>/runs/<run>/why", **says("explainRun", "Why a run does not go on", {200: "Why"}, tag=_TAG))
 def explain_run(job: InPath, run: InPath) -> Answer:
     ask = asked()
-    return answer(200, why_shape(why_run(ask.world, ask.run(job, run))))
-
-
-@router.get(
-    "/jobs/<job>/runs/<run>/tasks/<task>/why",
-    **says("explainTask", "Why a task does not go on", {200: "Why"}, tag=_TAG),
-)
-def explain_task(job: InPath, run: InPath, task: InPath) -> Answer:
-    ask = asked()
-    if task_shape(ask.world, found_run(ask, job, run))["id"] != task:
-        raise NotFound(f"Run {ask.run(job, run)} has no task {task}.")
     return answer(200, why_shape(why_run(ask.world, ask.run(job, run))))
 
 
@@ -106,17 +89,30 @@ def cancel_run(job: InPath, run: InPath, body: Annotated[bodies.CancelBody, Body
 def rerun_run(job: InPath, run: InPath, body: Annotated[bodies.RerunBody, Body()]) -> Answer:
     ask = asked()
     old = found_run(ask, job, run)
-    if body.from_ == "task":
-        known = task_shape(ask.world, old)["id"]
-        if body.task != known:
-            raise InvalidInput(f"There is no such task: the run has '{known}'.", "task")
-    elif body.task is not None:
-        raise InvalidInput('\'task\' goes with "from": "task".', "task")
-    if body.from_ == "failed" and old.is_terminal and old.state is not RunState.FAILED:
-        raise Conflict(f"Run {old.key} has no failed task: it {old.state}.")
-    ask.record("run.rerun", f"jobs/{job}/runs/{run}", note=body.note or "")
-    fresh = rerun(ask.world, old.key, note=body.note, idempotency_key=ask.idempotency_key)
+    start = _start(ask, old, body)
+    ask.record("run.rerun", f"jobs/{job}/runs/{run}", note=body.note or "", after={"from": start} if start else None)
+    fresh = rerun(ask.world, old.key, note=body.note, idempotency_key=ask.idempotency_key, start=start)
     return answer(202, run_shape(ask.world, fresh))
+
+
+def _start(ask: Asked, old: Run, body: bodies.RerunBody) -> str | None:
+    """Where a rerun begins; None for all of it."""
+    seen = overview_of(ask.world, old)
+    if body.from_ == "task":
+        if body.task not in seen.graph.places:
+            known = list(seen.graph.places)
+            raise InvalidInput(f"There is no such task{nearest(body.task or '', known)}", "task")
+        return beginning(str(body.task)) if seen.is_dag else None
+    if body.task is not None:
+        raise InvalidInput('\'task\' goes with "from": "task".', "task")
+    if body.from_ != "failed" or not old.is_terminal:
+        return None
+    past = past_of(ask.world, old) if seen.is_dag else None
+    if past is not None and (again := chosen(past, FAILED)) is not None and not again.anew:
+        raise Conflict(f"Run {old.key} has no failed task: it {old.state}.")
+    if past is None and old.state is not RunState.FAILED:
+        raise Conflict(f"Run {old.key} has no failed task: it {old.state}.")
+    return FAILED if past is not None else None
 
 
 @router.get("/runs", **says("listRuns", "List runs across jobs, newest first", {200: "RunRowPage"}, tag=_TAG))
@@ -143,11 +139,11 @@ def list_runs(
 @router.post("/runs/bulk", **says("changeRuns", "Cancel or rerun many runs", {200: "Bulk"}, tag=_TAG))
 def change_runs(body: Annotated[bodies.BulkBody, Body()]) -> Answer:
     ask = asked()
-    chosen = body.filter
-    state = chosen.state or ("failed" if body.action == "rerun" else None)
-    bound_to = ("bulk", body.action, state, chosen.job, chosen.tag)
-    walk = Walk(ask, bound_to, cursor=body.cursor, since=chosen.from_, until=chosen.to)
-    having = Having(ask, state=state, job=chosen.job, tag=chosen.tag)
+    wanted = body.filter
+    state = wanted.state or ("failed" if body.action == "rerun" else None)
+    bound_to = ("bulk", body.action, state, wanted.job, wanted.tag)
+    walk = Walk(ask, bound_to, cursor=body.cursor, since=wanted.from_, until=wanted.to)
+    having = Having(ask, state=state, job=wanted.job, tag=wanted.tag)
     rows: list[StatusRow] = []
     for row in filter(having, walk.rows()):
         if len(rows) == body.limit:

@@ -47,6 +47,9 @@ Template = Annotated[dict[str, Any], WithJsonSchema(vocabulary.ref("JobTemplate"
 Definition = Annotated[dict[str, Any], WithJsonSchema(vocabulary.ref("JobDefinition"))]
 Change = Annotated[dict[str, Any], WithJsonSchema(vocabulary.ref("JobChange"))]
 
+TASK_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(\[(0|[1-9][0-9]{0,8})\])?$"
+"""A task, or an instance of a mapped one, such as load[3]."""
+TaskInPath = Annotated[str, Path(pattern=TASK_PATTERN)]
 InPath = Annotated[str, Path(pattern=NAME_PATTERN)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Cursor = Annotated[str | None, Query(pattern=CURSOR_PATTERN)]

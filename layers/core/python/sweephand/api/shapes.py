@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from sweephand.domain.dag import state_of
 from sweephand.domain.ids import JobKey, run_id_of_fire
 from sweephand.domain.job import Head, Job, JobStatus, JobVersion
 from sweephand.domain.ledger import LedgerRow
-from sweephand.domain.run import Run, RunState
+from sweephand.domain.output import Kept
+from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule
 from sweephand.domain.status import StatusRow, listed
-from sweephand.engine.complete import task_of
-from sweephand.engine.lookup import job_of, version_of
+from sweephand.engine.lookup import version_of
+from sweephand.engine.outputs import output_of
+from sweephand.engine.overview import Overview, TaskSeen, overview_of
+from sweephand.engine.subrun import subrun_key
 from sweephand.engine.why import Explained
 from sweephand.ports import World
 
@@ -51,7 +56,7 @@ def job_shape(world: World, head: Head, *, now: datetime) -> Shape:
         "nextFireAt": moment(_next_fire(version.job, now)) if is_scheduled else None,
         "lastRun": _last_run(recent[0]) if recent else None,
         "startedAt": moment(active.started_at) if active else None,
-        "progress": active.progress if active else None,
+        "progress": overview_of(world, active).percent if active else None,
     }
 
 
@@ -66,9 +71,39 @@ def active_runs(world: World, key: JobKey, *, now: datetime) -> list[Run]:
     return world.runs.active(key, until=run_id_of_fire(now + _JUST_AHEAD))
 
 
+TASKS_SHOWN: Final = 200
+"""Tasks that a run shows with itself; `GET …/tasks` lists them all."""
+
+
 def run_shape(world: World, run: Run) -> Shape:
-    """A run with its tasks."""
-    return {**run_row(run), "tasks": [task_shape(world, run)]}
+    """A run with its tasks, up to a bound. Of many, an output that is too large for its run is null."""
+    seen = overview_of(world, run)
+    tasks, more = seen.page(limit=TASKS_SHOWN)
+    shape = {**run_row(run), "progress": seen.percent, "tasks": [task_shape(one) for one in tasks]}
+    return {**shape, **_counts(seen), "moreTasks": more} if seen.is_dag else shape
+
+
+def run_in_list(world: World, run: Run) -> Shape:
+    """A run among others: one of several tasks only counts them."""
+    seen = overview_of(world, run)
+    if not seen.is_dag:
+        return run_shape(world, run)
+    return {**run_row(run), "progress": seen.percent, "tasks": [], **_counts(seen), "moreTasks": True}
+
+
+def _counts(seen: Overview) -> Shape:
+    counts = Counter(str(state_of(byte)) for byte in seen.states)
+    return {"taskCounts": {"total": len(seen.states), **dict(sorted(counts.items()))}}
+
+
+def whole_shape(world: World, run: Run) -> Shape:
+    """The same with its output, wherever that is; a task's own is shown with it where the run is that task."""
+    shape = run_shape(world, run)
+    if not isinstance(run.output, Kept):
+        return shape
+    output = output_of(world.artifacts, run)
+    tasks = shape["tasks"] if "taskCounts" in shape else [{**task, "output": output} for task in shape["tasks"]]
+    return {**shape, "output": output, "tasks": tasks}
 
 
 def run_row(run: Run) -> Shape:
@@ -87,28 +122,40 @@ def run_row(run: Run) -> Shape:
         "endedAt": moment(run.ended_at),
         "progress": run.progress,
         "params": dict(run.params),
-        "output": run.output,
+        "output": None if isinstance(run.output, Kept) else run.output,
         "error": run.failure.encode() if run.failure else None,
         "rerunOf": run.rerun_of,
+        **({"rerunFrom": run.rerun_from} if run.rerun_from else {}),
+        **({"startedBy": run.parent.split("/", 1)[1]} if run.parent else {}),
         "note": run.note,
     }
 
 
-def task_shape(world: World, run: Run) -> Shape:
-    """The task of a one-task run: its state is the run's."""
-    job = _job_of_run(world, run)
-    attempts = [{"attempt": run.attempt, "state": str(run.state), "startedAt": moment(run.started_at)}]
-    return {
-        "id": task_of(job).id if job else "main",
-        "state": "waiting" if run.state is RunState.PLANNED else str(run.state),
-        "reason": str(run.reason) if run.reason else None,
-        "needs": [],
-        "attempt": run.attempt,
-        "attempts": attempts if run.attempt else [],
-        "startedAt": moment(run.started_at),
-        "endedAt": moment(run.ended_at),
-        "output": run.output,
+def task_shape(seen: TaskSeen) -> Shape:
+    """A task of a run, or an instance of a mapped one."""
+    run, definition = seen.run, seen.definition
+    attempt = run.attempt if run else 0
+    attempts = [{"attempt": attempt, "state": str(seen.state), "startedAt": moment(run.started_at)}] if run else []
+    shape: Shape = {
+        "id": seen.name,
+        "state": str(seen.state),
+        "reason": str(seen.reason) if seen.reason else None,
+        "needs": list(definition.needs),
+        "attempt": attempt,
+        "attempts": attempts if attempt else [],
+        "startedAt": moment(run.started_at) if run else None,
+        "endedAt": moment(run.ended_at) if run else None,
+        "output": None if run is None or isinstance(run.output, Kept) else run.output,
     }
+    started = subrun_key(run, definition) if run else None
+    extras: Shape = {
+        "group": definition.group,
+        "map": dict(seen.counts) if seen.counts else None,
+        "error": run.failure.encode() if run and run.key.task and run.failure else None,
+        "carriedFrom": run.rerun_of if run and run.key.task else None,
+        "started": {"jobId": started.job.name, "runId": started.run_id} if started else None,
+    }
+    return shape | {name: value for name, value in extras.items() if value is not None}
 
 
 def status_shape(row: StatusRow) -> Shape:
@@ -181,14 +228,6 @@ def differences(before: Any, after: Any, path: str = "") -> list[Shape]:
 def page(items: Sequence[Shape], next_cursor: str | None) -> Shape:
     """A page of a list."""
     return {"items": list(items), "nextCursor": next_cursor}
-
-
-def _job_of_run(world: World, run: Run) -> Job | None:
-    """The definition that it started with, or would start with."""
-    if run.version is not None:
-        return version_of(world, run.key.job, run.version).job
-    head = world.jobs.head(run.key.job)
-    return job_of(world, head) if head is not None else None
 
 
 def _are_lists(before: Any, after: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Objects that jobs share: calendars, pools, templates."""
+"""Objects that jobs share: calendars, pools, templates, and secrets, whose values are written and never read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,20 @@ from sweephand.api.cursors import decode_cursor, encode_cursor
 from sweephand.api.definitions import STEP_FIELDS
 from sweephand.api.jobs import checked_definition
 from sweephand.api.schemas import Cursor, InPath, Limit, says
-from sweephand.api.shapes import page
+from sweephand.api.shapes import moment, page
 from sweephand.domain.definition import TEMPLATE_FIELDS, parse
 from sweephand.domain.fields import nearest
-from sweephand.engine.share import CALENDAR, POOL, TEMPLATE, delete_document, put_calendar, put_document, put_pool
+from sweephand.engine.share import (
+    CALENDAR,
+    POOL,
+    SECRET,
+    TEMPLATE,
+    delete_document,
+    put_calendar,
+    put_document,
+    put_pool,
+    put_secret,
+)
 from sweephand.errors import InvalidInput, NotFound, StaleVersion
 
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -100,6 +110,33 @@ def get_template(id: InPath) -> Answer:
 @router.delete("/templates/<id>", **says("deleteTemplate", "Remove a template", {204: None}, tag="templates"))
 def delete_template(id: InPath) -> Answer:
     return _delete(TEMPLATE, id)
+
+
+@router.put("/secrets/<id>", **says("putSecret", "Store a secret", {200: "Secret", 201: "Secret"}, tag="secrets"))
+def put_secret_document(id: InPath, body: Annotated[bodies.SecretBody, Body()]) -> Answer:
+    ask = asked()
+    now, actor = ask.now, ask.caller.actor
+
+    def write(expected: int) -> int:
+        return put_secret(ask.world, ask.namespace, id, body.value, expected=expected, now=now, actor=actor)
+
+    told = {"updatedAt": moment(now), "updatedBy": actor}
+    return _put(ask, SECRET, id, told, write)
+
+
+@router.get("/secrets", **says("listSecrets", "List secrets, without values", {200: "SecretPage"}, tag="secrets"))
+def list_secrets(limit: Limit = 100, cursor: Cursor = None) -> Answer:
+    return _list(SECRET, limit, cursor)
+
+
+@router.get("/secrets/<id>", **says("getSecret", "Show when a secret was stored", {200: "Secret"}, tag="secrets"))
+def get_secret(id: InPath) -> Answer:
+    return _get(SECRET, id)
+
+
+@router.delete("/secrets/<id>", **says("deleteSecret", "Remove a secret", {204: None}, tag="secrets"))
+def delete_secret(id: InPath) -> Answer:
+    return _delete(SECRET, id)
 
 
 def _put(ask: Asked, kind: str, name: str, given: Mapping[str, Any], write: Callable[[int], int]) -> Answer:

@@ -35,13 +35,14 @@ class Walk:
         cursor: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        back: timedelta = BACK,
         looked_at_max: int = LOOKED_AT_MAX,
     ) -> None:
         self._ask = ask
         self._looked_at_max = looked_at_max
         self._bound_to = (*bound_to, ask.namespace, since, until)
         self._until = until or ask.now + _A_SECOND
-        self._since = since or self._until - BACK
+        self._since = since or self._until - back
         if self._until - self._since > BACK_MAX:
             raise InvalidInput(f"At most {BACK_MAX.days} days can be looked at at once.", "from")
         position = decode_cursor(cursor, self._bound_to, length=2)

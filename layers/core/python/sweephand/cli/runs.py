@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from json import JSONDecodeError
 from threading import Event
@@ -23,6 +23,8 @@ STATES: Final = ("queued", "running", "retrying", "succeeded", "failed", "cancel
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled", "skipped"})
 NOT_DONE: Final = frozenset({"failed", "cancelled"})
 
+_DEPTH_SHOWN: Final = 12
+_INSTANCE: Final = "["
 _FIRST_LOOK_S: Final = 0.1
 _LOOK_S_MAX: Final = 2.0
 
@@ -44,8 +46,9 @@ _RUN: Final = (
     field("output"),
     field("rerunOf", "RERUN OF"),
 )
-_TASKS: Final = (
+TASKS: Final = (
     field("id", "TASK"),
+    field("needs"),
     field("state"),
     field("reason"),
     field("attempt"),
@@ -137,6 +140,11 @@ def _ended(client: Client, job: str, run: str) -> dict[str, Any]:
 def _end(session: Session, run: dict[str, Any]) -> None:
     took = f"{visible(run['runId'])} {run['state']}"
     session.output.answer(run, took)
+    fail_with(run)
+
+
+def fail_with(run: Mapping[str, Any]) -> None:
+    """Exit with 1, and with the reason on standard error, if the run did not do what it should."""
     if run["state"] in NOT_DONE:
         why = run.get("error") or run.get("reason") or "no reason is recorded"
         click.echo(f"Error: the run {run['state']}: {_told(why)}", err=True)
@@ -152,7 +160,7 @@ def _told(error: object) -> str:
 
 @program.group()
 def run() -> None:
-    """Look at one run, cancel it, or run it again."""
+    """Look at one run, read its logs, end it or its tasks, approve what asks, or run it again."""
 
 
 @run.command(example="sweephand run show daily-report 20261116T060000Z")
@@ -161,7 +169,10 @@ def run() -> None:
 @pass_session
 def show(session: Session, job: str, run_id: str) -> None:
     """Show a run with its tasks."""
-    found = session.client.run(job, run_id)
+    _show(session, session.client.run(job, run_id))
+
+
+def _show(session: Session, found: dict[str, Any]) -> None:
     session.output.record(found, _RUN)
     if session.as_json:
         return
@@ -169,32 +180,59 @@ def show(session: Session, job: str, run_id: str) -> None:
         session.output.say(f"error: {_told(found['error'])}")
     if found.get("tasks"):
         session.output.say("")
-        session.output.rows(found["tasks"], _TASKS, none="")
+        session.output.rows(as_tree(found["tasks"]), TASKS, none="")
+    if found.get("moreTasks"):
+        session.output.say(
+            f"There are more tasks: sweephand run tasks {visible(found['jobId'])} {visible(found['runId'])}"
+        )
+
+
+def as_tree(tasks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The tasks as they came, each further in than the deepest that it needs, and instances within theirs."""
+    depth: dict[str, int] = {}
+    ahead = [dict(task) for task in tasks]
+    for _ in range(_DEPTH_SHOWN):
+        before = dict(depth)
+        for task in ahead:
+            needs = [before[need] for need in task.get("needs") or () if need in before]
+            depth[task["id"]] = min(max(needs, default=-1) + 1 + (_INSTANCE in task["id"]), _DEPTH_SHOWN)
+        if depth == before:
+            break
+    return [{**task, "id": "  " * depth[task["id"]] + task["id"]} for task in ahead]
 
 
 @run.command(example="sweephand run cancel daily-report 20261116T060000Z")
 @click.argument("job", required=False, shell_complete=job_names)
 @click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--task", help="Only this task of the run: the others go on.")
 @click.option("--state", type=click.Choice(STATES), help="Without RUN: every run in this state.")
 @click.option("--since", help="Without RUN: every run that fired since then, such as 2h; 1d if not given.")
 @click.option("--tag", help="Without RUN: every run of jobs with this tag.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be cancelled.")
 @click.option("-y", "--yes", is_flag=True, help="Ask no question.")
 @pass_session
-def cancel(session: Session, /, job: str | None, run_id: str | None, **chosen: Any) -> None:
-    """Cancel a run, or every run that the options choose."""
+def cancel(session: Session, /, job: str | None, run_id: str | None, task: str | None, **chosen: Any) -> None:
+    """Cancel a run, one task of it, or every run that the options choose."""
     if job is not None and run_id is not None:
         _check_alone(chosen)
+        if task is not None:
+            answer = session.client.cancel_task(job, run_id, task)
+            session.output.answer(answer, f"{visible(task)} {answer.get('state')}")
+            return
         answer = session.client.cancel(job, run_id)
         session.output.answer(answer, f"{visible(run_id)} {answer.get('state')}")
         return
+    if task is not None:
+        raise click.UsageError("--task needs JOB and RUN.")
     _bulk(session, "cancel", job, **chosen)
 
 
 @run.command(example="sweephand run rerun daily-report 20261116T060000Z --from failed")
 @click.argument("job", required=False, shell_complete=job_names)
 @click.argument("run_id", metavar="[RUN]", required=False)
-@click.option("--from", "start", type=click.Choice(["all", "failed", "task"]), default="all", help="Which tasks.")
+@click.option(
+    "--from", "start", default="all", metavar="all|failed|TASK", help="Which tasks: all, what failed, or from one on."
+)
 @click.option("--task", help="With --from task: the first task to run again.")
 @click.option("--state", type=click.Choice(STATES), help="Without RUN: every run in this state; failed if not given.")
 @click.option("--since", help="Without RUN: every run that fired since then, such as 2h; 1d if not given.")
@@ -208,6 +246,8 @@ def rerun(
     """Run a run's fire again, or every run that the options choose and that was not run again since."""
     if job is not None and run_id is not None:
         _check_alone(chosen)
+        if task is None and start not in ("all", "failed", "task"):
+            start, task = "task", start
         answer = session.client.rerun(job, run_id, start=start, task=task)
         session.output.answer(answer, f"{visible(job)} has the run {visible(answer['runId'])}.")
         return
@@ -292,26 +332,67 @@ def _tell_bulk(session: Session, told: dict[str, Any]) -> None:
     session.output.say(f"{matched} would be changed." if dry_run else f"{done} changed.{left}")
 
 
+_LETTERS: Final = (field("id"), field("jobId", "JOB"), field("runId", "RUN"), field("reason"), at("deadAt", "SINCE"))
+
+
 @program.group(invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document, for programs.")
 @click.pass_context
 def deadletters(context: click.Context, as_json: bool) -> None:
-    """List the runs of two weeks that failed for good; `redrive` runs one again."""
+    """List the runs of two weeks that failed for good; `show` tells of one, `redrive` runs some or all again."""
     if context.invoked_subcommand is None:
         session = context.ensure_object(Session)
         session.as_json = as_json
-        columns = (field("id"), field("jobId", "JOB"), field("runId", "RUN"), field("reason"), at("deadAt", "SINCE"))
-        session.output.rows(session.client.deadletters(), columns, none="No run failed for good.")
+        session.output.rows(session.client.deadletters(), _LETTERS, none="No run failed for good.")
 
 
-@deadletters.command(example="sweephand deadletters redrive daily-report:20261116T060000Z")
-@click.argument("letters", nargs=-1, required=True, metavar="JOB:RUN...")
+@deadletters.command("show", example="sweephand deadletters show daily-report:20261116T060000Z")
+@click.argument("letter", metavar="JOB:RUN")
 @pass_session
-def redrive(session: Session, letters: tuple[str, ...]) -> None:
-    """Run failed runs again, by their ids in `sweephand deadletters`."""
+def show_letter(session: Session, letter: str) -> None:
+    """Show how a run failed."""
+    _show(session, session.client.deadletter(letter))
+
+
+@deadletters.command(example="sweephand deadletters redrive --all --dry-run")
+@click.argument("letters", nargs=-1, metavar="[JOB:RUN...]")
+@click.option("--all", "is_all", is_flag=True, help="All that are listed.")
+@click.option("--job", metavar="JOB", help="With --all: only those of this job.")
+@click.option("--dry-run", is_flag=True, help="With --all: only say which.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@pass_session
+def redrive(
+    session: Session, letters: tuple[str, ...], is_all: bool, job: str | None, dry_run: bool, yes: bool
+) -> None:
+    """Run failed runs again, by their ids in `sweephand deadletters`, or all of them."""
+    if is_all == bool(letters):
+        raise click.UsageError("Name the runs, or say --all.")
+    if not is_all and (job or dry_run):
+        raise click.UsageError("--job and --dry-run go with --all.")
+    if is_all:
+        _redrive_all(session, job, dry_run=dry_run, yes=yes)
+        return
     answers = []
     for letter in letters:
         answers.append(session.client.redrive(letter))
         session.output.say(f"{visible(letter)} has the new run {visible(answers[-1]['runId'])}.")
     if session.as_json:
         session.output.json(answers)
+
+
+def _redrive_all(session: Session, job: str | None, *, dry_run: bool, yes: bool) -> None:
+    of = f" of {visible(job)}" if job else ""
+    if not dry_run:
+        agreed(f"Run everything{of} again that failed for good?", yes=yes)
+    call = session.client.redrive_all
+    told, trouble = _to_the_end(lambda cursor: call(job=job, dry_run=dry_run, cursor=cursor), "Redrive")
+    if told is not None and session.as_json:
+        session.output.json(told)
+    elif told is not None:
+        columns = (*_LETTERS, field("result.runId", "NEW RUN"), field("error"))
+        session.output.rows(told["items"], columns[: 5 if dry_run else 7], none="No run failed for good.")
+        matched, done = told["matched"], told["done"]
+        left = f" {matched - done} could not be." if matched > done else ""
+        session.output.say(f"{matched} would be run again." if dry_run else f"{done} are run again.{left}")
+    if trouble is not None:
+        raise trouble

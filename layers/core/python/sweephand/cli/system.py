@@ -28,17 +28,58 @@ SHELLS: Final = ("bash", "zsh", "fish")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any free one.")
 @click.option("--data", type=click.Path(file_okay=False, path_type=Path), default=".sweephand", show_default=True)
 @click.option("--workers", type=click.IntRange(1, 256), default=8, show_default=True, help="Attempts at a time.")
+@click.option(
+    "--http-may-reach",
+    metavar="PLACE",
+    multiple=True,
+    help="A network or host that http tasks may reach besides public ones: 10.1.0.0/16, billing.internal:8443.",
+)
+@click.option(
+    "--task-limit",
+    metavar="NAME=N",
+    multiple=True,
+    help="What a program of a task may take: memory=512 (MB), cpuTime=10m, cpu=2, processes=200, file, output (MB).",
+)
 @click.option("--no-examples", is_flag=True, help="Begin without the example jobs.")
+@click.option("--aws-target", multiple=True, metavar="ARN", help="AWS resources that tasks may call; * and ? match.")
+@click.option("--aws-action", multiple=True, metavar="SERVICE:ACTION", help="What awsSdk tasks may call.")
+@click.option(
+    "--containers-as-processes", is_flag=True, help="Run the commands of containers here, without their images."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say what it does.")
 @click.pass_context
 def up(
-    context: click.Context, engine: str, port: int, data: Path, workers: int, no_examples: bool, verbose: bool
+    context: click.Context,
+    engine: str,
+    port: int,
+    data: Path,
+    workers: int,
+    http_may_reach: tuple[str, ...],
+    task_limit: tuple[str, ...],
+    no_examples: bool,
+    aws_target: tuple[str, ...],
+    aws_action: tuple[str, ...],
+    containers_as_processes: bool,
+    verbose: bool,
 ) -> None:
     """Start Sweephand on this machine, for this machine only."""
     # Imported late: a command that asks a server needs no server.
     from sweephand.local.up import up as serve
 
-    context.exit(serve(data=data, port=port, examples=not no_examples, workers=workers, engine=engine, verbose=verbose))
+    code = serve(
+        data=data,
+        port=port,
+        examples=not no_examples,
+        workers=workers,
+        engine=engine,
+        verbose=verbose,
+        http_may_reach=http_may_reach,
+        task_limits=task_limit,
+        aws_targets=aws_target,
+        aws_actions=aws_action,
+        containers_as_processes=containers_as_processes,
+    )
+    context.exit(code)
 
 
 def _counts(row: Mapping[str, Any]) -> str:

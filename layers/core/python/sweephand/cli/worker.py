@@ -24,6 +24,7 @@ from sweephand.clock import SystemDice
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.limits import OUTPUT_BYTES_MAX
 from sweephand.errors import Conflict, Defect, InvalidInput, NotFound, Refused, SweephandError, TooMany, Unavailable
+from sweephand.secrets import Redactor
 
 if TYPE_CHECKING:
     from sweephand.client import Client
@@ -36,6 +37,7 @@ ERROR_CHARS_MAX: Final = 1_000
 """Of what is wrong, as much as the server takes."""
 
 _SECRETS: Final = frozenset({"SWEEPHAND_TOKEN"})
+_KEPT_BACK: Final = frozenset({"lease", "secrets"})
 
 
 @program.command(example="sweephand worker --queue reports -- python make_report.py", answers=False)
@@ -50,7 +52,8 @@ def worker(
 ) -> None:
     """Run COMMAND for every run of a queue, until Ctrl-C.
 
-    The run is JSON on the command's standard input, and SWEEPHAND_… variables. What it prints becomes the run's
+    The run is JSON on the command's standard input, and SWEEPHAND_… variables; its secrets are variables of the names
+    that its task gives them. What it prints becomes the run's
     output, as JSON if it is JSON; an exit code other than 0 is a failure.
     """
     name = worker_id or f"{socket.gethostname()}-{os.getpid()}-{SystemDice().nonce()[:6]}"
@@ -126,8 +129,8 @@ class Pulling:
     def _attempt(self, lease: Mapping[str, Any]) -> str:
         id_, epoch = str(lease["lease"]), int(lease["epoch"])
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as printed:
-            # Without the lease's own id: only the worker reports.
-            given.write(json.dumps({name: value for name, value in lease.items() if name != "lease"}).encode())
+            # Without the lease's own id, since only the worker reports; and secrets are in no file.
+            given.write(json.dumps({name: value for name, value in lease.items() if name not in _KEPT_BACK}).encode())
             given.seek(0)
             try:
                 process = subprocess.Popen(
@@ -141,7 +144,7 @@ class Pulling:
             if code != 0:
                 self._fail(lease, f"The command exited with {code}.")
                 return f"failed with exit code {code}"
-            self._client.leases.complete(id_, epoch, _output(printed))
+            self._client.leases.complete(id_, epoch, _output(printed, Redactor(_values(lease).values())))
             return "completed"
 
     def _wait(self, process: subprocess.Popen[bytes], lease: str, epoch: int) -> int:
@@ -225,14 +228,23 @@ def _environ(lease: Mapping[str, Any]) -> dict[str, str]:
         "PARAMS": json.dumps(lease.get("params") or {}),
     }
     inherited = {name: value for name, value in os.environ.items() if name not in _SECRETS}
-    return inherited | {f"SWEEPHAND_{name}": value.replace("\0", "") for name, value in known.items()}
+    return inherited | _values(lease) | {f"SWEEPHAND_{name}": value.replace("\0", "") for name, value in known.items()}
 
 
-def _output(printed: IO[bytes]) -> object:
-    """JSON where it is that, and can be kept, else text; of more than a run can keep, its end."""
+def _values(lease: Mapping[str, Any]) -> dict[str, str]:
+    """The secrets of the run, by the names that its task gives them."""
+    return {str(name): str(value) for name, value in (lease.get("secrets") or {}).items()}
+
+
+def _output(printed: IO[bytes], redact: Redactor) -> object:
+    """JSON where it is that, and can be kept, else text; of more than a run can keep, its end.
+
+    Values of secrets are taken out here too: of one that was cut, the server would not recognise the rest.
+    """
     size = printed.seek(0, os.SEEK_END)
     printed.seek(max(0, size - OUTPUT_BYTES_MAX))
-    text = printed.read().decode(errors="replace").strip()
+    text = printed.read().decode(errors="replace")
+    text = redact(text, cut_before=size > OUTPUT_BYTES_MAX).strip()
     if size <= OUTPUT_BYTES_MAX:
         try:
             return strict_json(text) if text else None

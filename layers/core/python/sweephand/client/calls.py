@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Client"]
 
 TIMEOUT: Final = timedelta(seconds=30)
+FOLLOW_EVERY_S: Final = 0.3
 
 
 class Client:
@@ -44,10 +46,12 @@ class Client:
         connection = Connection.of(url, token, namespace)
         self.url = connection.url
         self.namespace = connection.namespace
+        self._wait = wait or Event().wait
         self._http = Transport(connection, timeout_s=timeout.total_seconds(), tries_max=tries_max, dice=dice, wait=wait)
         self.calendars = Shared(self._http, "calendars")
         self.pools = Shared(self._http, "pools")
         self.templates = Shared(self._http, "templates")
+        self.secrets = Shared(self._http, "secrets")
         self.namespaces = Namespaces(self._http)
         self.members = Members(self._http)
         self.tokens = Tokens(self._http)
@@ -161,9 +165,70 @@ class Client:
         """The tasks of a run."""
         return self._http.pages(_run(job, run, "tasks"))
 
+    def logs(
+        self,
+        job: str,
+        run: str,
+        *,
+        task: str | None = None,
+        attempt: int | None = None,
+        after: str | None = None,
+        tail: int | None = None,
+    ) -> Document:
+        """A page of what the run's attempts printed; its `nextCursor` is the `after` of the next page, which may still
+        be empty, and None once no more will come."""
+        query = {"task": task, "attempt": attempt, "after": after, "tail": tail}
+        return self._get(_run(job, run, "logs"), query)
+
+    def log_lines(
+        self,
+        job: str,
+        run: str,
+        *,
+        task: str | None = None,
+        attempt: int | None = None,
+        tail: int | None = None,
+        follow: bool = False,
+    ) -> Iterator[Document]:
+        """Every line so far, or from the last ones on; with `follow`, also what comes until the run ends."""
+        after = None
+        while True:
+            page = self.logs(job, run, task=task, attempt=attempt, after=after, tail=None if after else tail)
+            yield from page["items"]
+            after = page["nextCursor"]
+            if after is None or not (page["more"] or follow):
+                return
+            if not page["more"]:
+                self._wait(FOLLOW_EVERY_S)
+
+    def artifacts(self, job: str, run: str, *, task: str | None = None) -> Iterator[Document]:
+        """The files that the run's attempts left behind, each with an address: a short-lived one, or a path of this
+        server that takes the token."""
+        return self._http.pages(_run(job, run, "artifacts"), {"task": task})
+
     def cancel(self, job: str, run: str) -> Document:
         """The run, which ends as soon as it can."""
         return self._post(_run(job, run, "cancel"))
+
+    def cancel_task(self, job: str, run: str, task: str, *, note: str = "") -> Document:
+        """The task, which is over; the others go on."""
+        return self._post(_run(job, run, "tasks", task, "cancel"), {"note": note})
+
+    def mark_task(self, job: str, run: str, task: str, state: str, *, note: str = "") -> Document:
+        """The task, which is over: succeeded, failed or skipped, as is said."""
+        return self._post(_run(job, run, "tasks", task, "mark"), {"state": state, "note": note})
+
+    def retry_task(self, job: str, run: str, task: str, *, note: str = "") -> Document:
+        """The task, whose next attempt begins at once."""
+        return self._post(_run(job, run, "tasks", task, "retry"), {"note": note})
+
+    def approve_task(self, job: str, run: str, task: str, *, note: str = "") -> Document:
+        """The task that asked, which has succeeded by this."""
+        return self._post(_run(job, run, "tasks", task, "approve"), {"note": note})
+
+    def reject_task(self, job: str, run: str, task: str, *, note: str = "") -> Document:
+        """The task that asked, which has failed by this."""
+        return self._post(_run(job, run, "tasks", task, "reject"), {"note": note})
 
     def rerun(self, job: str, run: str, *, start: str = "all", task: str | None = None) -> Document:
         """A new run of the same fire: of all tasks, of the failed ones, or from one task."""
@@ -205,6 +270,14 @@ class Client:
     def redrive(self, letter: str) -> Document:
         """A new run of the same fire as a failed one, whose id is `job:run`; asked again within a day, the same one."""
         return self._post("/deadletters" + segments(letter, "redrive"))
+
+    def deadletter(self, letter: str) -> Document:
+        """The run as it failed."""
+        return self._get("/deadletters" + segments(letter))
+
+    def redrive_all(self, *, job: str | None = None, dry_run: bool = False, cursor: str | None = None) -> Document:
+        """New runs of all that failed for good, a page at a time; `nextCursor` is the cursor of the next call."""
+        return self._post("/deadletters/redrive", {"dryRun": dry_run, **_given(job=job, cursor=cursor)})
 
     def audit(self) -> Iterator[Document]:
         """Who did what, the newest first."""

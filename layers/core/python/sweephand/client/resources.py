@@ -12,7 +12,7 @@ __all__ = ["Leases", "Members", "Namespaces", "Shared", "Tokens"]
 
 
 class Shared:
-    """Calendars, pools or templates: objects that jobs refer to by their id."""
+    """Calendars, pools, templates or secrets: objects that jobs refer to by their id."""
 
     def __init__(self, http: Transport, kind: str) -> None:
         self._http = http
@@ -120,17 +120,22 @@ class Leases:
         answer = self._http.send("POST", "/leases", body=body, patience_s=wait_s)
         return [*(answer["items"] if isinstance(answer, dict) else answer)]
 
+    def get(self, lease: str, epoch: int) -> Document:
+        """The work of a lease, as whoever owns it may see it."""
+        answer: Document = self._http.send("GET", segments("leases", lease), query={"epoch": epoch})
+        return answer
+
     def heartbeat(self, lease: str, epoch: int, *, progress: int | None = None, checkpoint: object = None) -> Document:
         """The lease goes on; a Conflict says that somebody else has the work now."""
         body = {"epoch": epoch, "progress": progress, "checkpoint": checkpoint}
         return self._report(lease, "heartbeat", body)
 
-    def complete(self, lease: str, epoch: int, output: object = None) -> Document:
-        """It is done; saying so again changes nothing."""
-        return self._report(lease, "complete", {"epoch": epoch, "output": output})
+    def complete(self, lease: str, epoch: int, output: object = None, *, skipped: str | None = None) -> Document:
+        """It is done, or there was nothing to do, for a reason; saying so again changes nothing."""
+        return self._report(lease, "complete", {"epoch": epoch, "output": output, "skipped": skipped})
 
-    def fail(self, lease: str, epoch: int, error: str, class_: str = "transient") -> Document:
-        """It failed; the job's retry policy decides what follows."""
+    def fail(self, lease: str, epoch: int, error: str | Document, class_: str = "transient") -> Document:
+        """It failed, with a sentence or with a `name` and a `message`; the job's retry policy decides what follows."""
         return self._report(lease, "fail", {"epoch": epoch, "error": error, "class": class_})
 
     def _report(self, lease: str, what: str, body: Mapping[str, object]) -> Document:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from queue import SimpleQueue
 from typing import Final
 
+from sweephand.calls import Call, Cancellable, Outcome, Target
 from sweephand.domain.ids import RunKey
 from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run, RunState
+from sweephand.engine.attempt import execute
 from sweephand.engine.heartbeat import heartbeat
 from sweephand.errors import NotFound, StaleEpoch
 from sweephand.local.loop import Troubles
 from sweephand.messages import Elsewhere
-from sweephand.ports import Call, Cancellable, Delivery, Outcome, Target, World
+from sweephand.ports import Delivery, Stores, World
 
 logger: Final = logging.getLogger("sweephand.local")
 
@@ -43,7 +45,8 @@ class Attempts:
     and for that long its lease is renewed.
     """
 
-    def __init__(self, target: Target, *, workers: int, wake: Callable[[], None]) -> None:
+    def __init__(self, stores: Stores, target: Target, *, workers: int, wake: Callable[[], None]) -> None:
+        self._stores = stores
         self._target = target
         self._wake = wake
         self._waiting: SimpleQueue[Attempt | None] = SimpleQueue()
@@ -66,6 +69,11 @@ class Attempts:
     def room(self) -> int:
         """How many more can begin at once."""
         return len(self._workers) - len(self._under_way)
+
+    def workers_of(self, attempts: Iterable[Attempt] | None = None) -> Counter[str]:
+        """How many workers each namespace keeps with these attempts; with all that are under way by default."""
+        counted = self._under_way if attempts is None else attempts
+        return Counter(attempt.call.run.key.job.namespace for attempt in counted)
 
     def begin(self, attempts: list[Attempt]) -> None:
         """Execute these claimed runs."""
@@ -141,7 +149,7 @@ class Attempts:
 
     def _outcome(self, call: Call) -> Outcome | Elsewhere:
         try:
-            return self._target.execute(call)
+            return execute(self._stores, self._target, call)
         except Exception as error:
             logger.exception("The target of run %s raised.", call.run.key)
             return Failure(type(error).__name__, str(error)[:MESSAGE_CHARS_MAX])

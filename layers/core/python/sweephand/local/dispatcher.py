@@ -17,13 +17,14 @@ from sweephand.engine.attempt import Attempted, Fate, begin, finish
 from sweephand.errors import InvalidInput
 from sweephand.local.attempts import Attempt, Attempts
 from sweephand.local.loop import AT_ONCE, Troubles
+from sweephand.local.picker import Picker
 from sweephand.messages import AttemptRun, decode
-from sweephand.ports import Delivery, Lane, World
+from sweephand.ports import Delivery, World
 
-LANES: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
-"""In the order in which they are served."""
 _LOOK_EVERY: Final = timedelta(milliseconds=500)
 _AFTER_TROUBLE: Final = timedelta(seconds=1)
+_LOOKS_MAX: Final = 2
+"""How often a turn looks for work: a run that goes on, seen at the first look, sends its next tasks for the second."""
 
 
 class _Turn(Struct, frozen=True):
@@ -43,7 +44,7 @@ class Dispatcher:
         self._stores = stores
         self._attempts = attempts
         self._troubles = troubles
-        self._hold = hold
+        self._picker = Picker(world, stores, attempts, hold=hold)
         self._draining = threading.Event()
         self._drained = threading.Event()
 
@@ -63,6 +64,7 @@ class Dispatcher:
         if not finished and not (room and self._is_anything_there()):
             self._stores.await_work(_LOOK_EVERY)
             return AT_ONCE
+        self._picker.pass_time(finished)
         turn: _Turn | None = None
         with self._troubles.survived("turn"):
             turn = self._stores.database.together(lambda: self._turn(finished, room))
@@ -70,6 +72,7 @@ class Dispatcher:
             return self._one_by_one(finished, room)
         self._attempts.end(finished)
         self._attempts.begin(turn.claimed)
+        self._picker.handed_out(len(turn.claimed))
         if not finished and not turn.deliveries:
             self._stores.await_work(_LOOK_EVERY)  # another process was faster, or it is nothing for workers
         return AT_ONCE
@@ -81,16 +84,18 @@ class Dispatcher:
 
     def _turn(self, finished: list[Attempt], room: int) -> _Turn:
         done = [attempt.delivery for attempt in finished if self._report(attempt)]
-        deliveries = self._receive(room)
-        claimed = []
-        for delivery in deliveries:
-            begun = self._begin(delivery)
-            if isinstance(begun, Attempt):
-                claimed.append(begun)
-            elif begun:
-                done.append(delivery)
+        claimed: list[Attempt] = []
+        received = 0
+        for _ in range(_LOOKS_MAX):
+            deliveries = self._picker.receive(room - len(claimed), finished=finished, claimed=claimed)
+            received += len(deliveries)
+            begun = [(delivery, self._begin(delivery)) for delivery in deliveries]
+            claimed += [one for _, one in begun if isinstance(one, Attempt)]
+            done += [delivery for delivery, one in begun if one is True]
+            if all(isinstance(one, Attempt) for _, one in begun):
+                break
         self._world.inbox.delete(done)
-        return _Turn(claimed, len(deliveries))
+        return _Turn(claimed, received)
 
     def _one_by_one(self, finished: list[Attempt], room: int) -> timedelta:
         """After a turn that failed and left no trace: each for itself, so that one defect stays alone.
@@ -110,7 +115,7 @@ class Dispatcher:
             else:
                 self._attempts.unreported([attempt])
                 pause = _AFTER_TROUBLE
-        for delivery in self._receive(room - len(finished)):
+        for delivery in self._picker.receive(room - len(finished), finished=()):
             with self._troubles.survived(f"delivery {delivery.body}"):
                 begun = self._begin(delivery)
                 if isinstance(begun, Attempt):
@@ -118,13 +123,6 @@ class Dispatcher:
                 elif begun:
                     self._world.inbox.delete([delivery])
         return pause
-
-    def _receive(self, room: int) -> list[Delivery]:
-        received: list[Delivery] = []
-        for lane in LANES:
-            if len(received) < room:
-                received += self._world.inbox.receive(lane, most=room - len(received), hold=self._hold)
-        return received
 
     def _begin(self, delivery: Delivery) -> Attempt | bool:
         """A claimed attempt, or whether the message has done its work."""

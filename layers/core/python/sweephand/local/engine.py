@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from sweephand.domain.bounds import USUAL, Bounds
+from sweephand.domain.targets import Targets
 from sweephand.local.folder import Folder
 from sweephand.local.gateway import Api
 from sweephand.ports import Clock, Dice
@@ -28,6 +30,16 @@ class Options(Struct, frozen=True):
     dice: Dice
     workers: int
     examples: bool
+    http_may_reach: tuple[str, ...] = ()
+    """Networks and hosts that `http` tasks may reach besides public addresses."""
+    targets: Targets = Targets()
+    """What tasks may call on AWS."""
+    bounds: Bounds = USUAL
+    """What programs of tasks may take."""
+    address: str = ""
+    """Where its API is served."""
+    containers_as_processes: bool = False
+    """Whether containers run as processes of this machine, without their images."""
 
 
 class Engine(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The data folder of `sweephand up`: the database, the secrets beside it, and room for attempts.
+"""The data folder of `sweephand up`: the database, the secrets beside it, room for attempts and what they leave behind.
 
 Several processes may start on one folder at once: what is made the first time is made under a lock, and each file
 appears whole or not at all.
@@ -19,6 +19,7 @@ from typing import Final
 
 from sweephand.api.sessions import Issuer
 from sweephand.domain.access import EVERYWHERE, Role
+from sweephand.embedded import new_key
 from sweephand.engine.issue import issue, recognise
 from sweephand.errors import InvalidInput, Refused
 from sweephand.ports import World
@@ -36,7 +37,10 @@ class Folder:
         self.database: Final = path / "sweephand.db"
         self.token: Final = path / "admin.token"
         self.key: Final = path / "issuer.key"
+        self.secrets: Final = path / "secrets.key"
         self.work: Final = path / "work"
+        self.logs: Final = path / "logs"
+        self.artifacts: Final = path / "artifacts"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -60,10 +64,11 @@ def open_folder(path: Path, *, database: bool = True) -> Folder:
         if database:
             # Made here, so that neither the file nor the log that SQLite keeps beside it can be read by others.
             os.close(os.open(folder.database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        folder.work.mkdir(mode=0o700, exist_ok=True)
+        for own in (folder.work, folder.logs, folder.artifacts):
+            own.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"{folder.path} cannot be used: {error.strerror}.", "data") from error
-    for secret in (folder.token, folder.key):
+    for secret in (folder.token, folder.key, folder.secrets):
         _read(secret)
     return folder
 
@@ -80,6 +85,12 @@ def admin_token(folder: Folder, world: World) -> str:
 def issuer_key(folder: Folder) -> str:
     """The private key, as PEM, that this folder's session tokens are signed with."""
     return _kept(folder.key, lambda: Issuer.new_key().decode(), is_good=bool)
+
+
+def secrets_key(folder: Folder) -> str:
+    """The keys, one in a line, that this folder's secrets are sealed with; made when the first secret is."""
+    with folder.locked():
+        return _kept(folder.secrets, new_key, is_good=bool)
 
 
 def _kept(path: Path, make: Callable[[], str], *, is_good: Callable[[str], bool]) -> str:

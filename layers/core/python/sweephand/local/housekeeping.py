@@ -1,4 +1,4 @@
-"""What goes on beside the runs: the status view, the audit, the dead letters."""
+"""What goes on beside the runs: the status view, the audit, the dead letters, old logs and artifacts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 
 from sweephand.domain.ids import JobName
 from sweephand.domain.run import Run
+from sweephand.embedded import Stores
 from sweephand.embedded.views import Feed
 from sweephand.engine.audit import RECENT, Audited, audit_apart
 from sweephand.engine.follow import follow
@@ -28,6 +29,12 @@ _ONE_IN: Final = 20
 """Housekeeping takes one of so many seconds, however much there is of it."""
 _PAGE: Final = 200
 _DEAD_LETTERS: Final = 1_000
+
+FORGET_EVERY: Final = timedelta(hours=1)
+KEEP_FILES: Final = timedelta(days=30)
+LOGS_BYTES_MAX: Final = 4 * 1024**3
+ARTIFACTS_BYTES_MAX: Final = 16 * 1024**3
+"""What all of them may take together; beyond it the oldest go first."""
 
 
 class Projection:
@@ -98,3 +105,12 @@ def see_to_dead_letters(world: World) -> timedelta:
     for letter in world.inbox.dead(most=_DEAD_LETTERS):
         logger.warning("A dead letter: %s: %s", watch(world, letter), letter.body)
     return AUDIT_EVERY
+
+
+def forget_files(stores: Stores, *, now: datetime) -> timedelta:
+    """Remove the logs and artifacts that are old, or too much."""
+    logs = stores.logs.forget(before=now - KEEP_FILES, bytes_max=LOGS_BYTES_MAX)
+    artifacts = stores.artifacts.forget(before=now - KEEP_FILES, bytes_max=ARTIFACTS_BYTES_MAX)
+    if logs or artifacts:
+        logger.info("%d old logs and the artifacts of %d attempts were removed.", logs, artifacts)
+    return FORGET_EVERY

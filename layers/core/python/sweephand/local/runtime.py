@@ -12,15 +12,16 @@ from typing import Final, Self
 
 from msgspec.structs import replace
 
+from sweephand.calls import Target
 from sweephand.embedded import PACE, Stores
 from sweephand.engine.look import Looking
 from sweephand.errors import Conflict, InvalidInput
 from sweephand.local.attempts import Attempts
 from sweephand.local.dispatcher import Dispatcher
-from sweephand.local.housekeeping import Projection, Reconciliation, see_to_dead_letters
+from sweephand.local.housekeeping import Projection, Reconciliation, forget_files, see_to_dead_letters
 from sweephand.local.loop import Loop, Troubles
 from sweephand.local.sweeper import Sweeper
-from sweephand.ports import Clock, Dice, Pace, Target, World
+from sweephand.ports import Clock, Dice, Pace, World
 
 logger: Final = logging.getLogger("sweephand.local")
 
@@ -49,22 +50,17 @@ class Runtime:
     ) -> None:
         if workers < 1:
             raise InvalidInput("There must be at least one worker.", "workers")
-        target = Looking(target, stores.runs, clock)
         self._stores = stores
         self._lease = pace.lease or LEASE
         self._name = f"{os.getpid()}-{dice.nonce()}"
-        self.world: Final = World.over(
-            stores,
-            clock=clock,
-            dice=dice,
-            target=target,
-            pace=replace(pace, lease=self._lease),
-            owner=self._name,
-        )
+        pace = replace(pace, lease=self._lease)
+        world = World.over(stores, clock=clock, dice=dice, target=target, pace=pace, owner=self._name)
+        target = Looking(target, world)
+        self.world: Final = replace(world, target=target)
         """For callers in the same process: what they put, pause or trigger, the loops carry out."""
         self._stopping = threading.Event()
         self._troubles = Troubles()
-        self._attempts = Attempts(target, workers=workers, wake=stores.bell.ring)
+        self._attempts = Attempts(stores, target, workers=workers, wake=stores.bell.ring)
         self._dispatcher = Dispatcher(self._world("work"), stores, self._attempts, self._troubles, hold=self._lease)
         self._loops = [
             self._loop("dispatch", self._dispatcher.step),
@@ -73,6 +69,7 @@ class Runtime:
             self._loop("project", Projection(self._world("project"), stores.feed, self._attempts.notice).step),
             self._loop("audit", Reconciliation(self._world("audit"), self._stopping.is_set).step),
             self._loop("watch", lambda: see_to_dead_letters(self._world("watch"))),
+            self._loop("forget", lambda: forget_files(stores, now=clock.now())),
         ]
 
     @property

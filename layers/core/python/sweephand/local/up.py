@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -20,18 +20,20 @@ from typing import Final, TextIO
 from sweephand.api.app import PUBLIC, Api
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
-from sweephand.domain.kinds import KINDS
+from sweephand.domain.addresses import Allowed
+from sweephand.domain.bounds import parse_bounds
+from sweephand.domain.targets import AWS_KINDS, Remedy, Targets
 from sweephand.embedded import open_stores
 from sweephand.engine.look import KINDS as LOOKS
 from sweephand.errors import InvalidInput, SweephandError
 from sweephand.local.engine import Engine, Opening, Options, Stoppable
 from sweephand.local.examples import load_examples
-from sweephand.local.folder import ACTOR, admin_token, issuer_key, open_folder
+from sweephand.local.folder import ACTOR, admin_token, issuer_key, open_folder, secrets_key
 from sweephand.local.gateway import Gateway
 from sweephand.local.runtime import Runtime
 from sweephand.local.server import HOST, App, Server, listen
-from sweephand.operators import Operators
-from sweephand.ports import World
+from sweephand.operators import Logging, Operator, Operators, containers_here
+from sweephand.ports import Clock, World
 
 logger: Final = logging.getLogger("sweephand.local")
 
@@ -41,6 +43,8 @@ WORKERS: Final = 8
 INTERRUPTED: Final = 130
 EXTERNAL: Final = "external"
 """What workers elsewhere run."""
+REMEDY: Final = Remedy("Start with --aws-target '{}' to allow it.", "Start with --aws-action '{}' to allow it.")
+AS_PROCESSES_NOTE: Final = "Containers run as processes of this machine: their images are not used."
 ISSUER: Final = "urn:sweephand:local"
 """The same on every port: processes that share a folder believe each other's sessions."""
 
@@ -52,6 +56,11 @@ def up(
     workers: int = WORKERS,
     engine: str = "sqlite",
     verbose: bool = False,
+    http_may_reach: Sequence[str] = (),
+    aws_targets: Sequence[str] = (),
+    aws_actions: Sequence[str] = (),
+    task_limits: Sequence[str] = (),
+    containers_as_processes: bool = False,
 ) -> int:
     """Serve until Ctrl-C or SIGTERM; the exit code. Starting again goes on where it ended, or where it was killed."""
     logging.basicConfig(
@@ -59,14 +68,29 @@ def up(
     )
     try:
         opening = _opening(engine)
+        Allowed.parse(http_may_reach, "http-may-reach")
+        targets = Targets.of(aws_targets, aws_actions, remedy=REMEDY)
+        bounds = parse_bounds(task_limits, "task-limit")
         listening = listen(port)
     except InvalidInput as error:
         return _failed(error.message)
     except OSError as error:
         return _failed(_why_not(port, error))
+    options = Options(
+        data,
+        SystemClock(),
+        SystemDice(),
+        workers,
+        examples,
+        tuple(http_may_reach),
+        targets,
+        bounds,
+        f"http://{HOST}:{listening.getsockname()[1]}",
+        containers_as_processes,
+    )
     with listening, _Stopping() as stopping:
         try:
-            _run(listening, stopping, opening, data=data, examples=examples, workers=workers, verbose=verbose)
+            _run(listening, stopping, opening, options, verbose=verbose)
         except SweephandError as error:
             return _failed(error.message)
     return 0
@@ -108,14 +132,12 @@ class _Stopping:
             self._api.stop()
 
 
-def _run(
-    listening: socket, stopping: _Stopping, opening: Opening, *, data: Path, examples: bool, workers: int, verbose: bool
-) -> None:
-    clock, dice, out = SystemClock(), SystemDice(), sys.stdout
-    with opening(Options(data, clock, dice, workers, examples)) as engine:
-        gateway = Gateway(engine.api, public=PUBLIC, clock=clock, dice=dice)
+def _run(listening: socket, stopping: _Stopping, opening: Opening, options: Options, *, verbose: bool) -> None:
+    out = sys.stdout
+    with opening(options) as engine:
+        gateway = Gateway(engine.api, public=PUBLIC, clock=options.clock, dice=options.dice)
         port: int = listening.getsockname()[1]
-        server = Server(App(gateway, dice), ready=lambda: _greet(out, port, engine), verbose=verbose)
+        server = Server(App(gateway, options.dice), ready=lambda: _greet(out, port, engine), verbose=verbose)
         stopping.ends(server, engine.api)
         with engine.loops:
             server.run([listening])
@@ -124,14 +146,26 @@ def _run(
 @contextmanager
 def _on_sqlite(options: Options) -> Iterator[Engine]:
     folder, clock = open_folder(options.data), options.clock
-    with closing(open_stores(folder.database, clock=clock)) as stores:
-        operators = Operators(folder.work)
+    with closing(open_stores(folder.database, clock=clock, secrets_key=partial(secrets_key, folder))) as stores:
+        targets = options.targets if find_spec("boto3") else None
+        operators = Operators(
+            folder.work,
+            http_may_reach=options.http_may_reach,
+            logging=Logging(stores.logs.open),
+            keep=stores.artifacts.keep,
+            keep_output=stores.artifacts.keep_output,
+            clock=clock,
+            also=_aws(targets, clock),
+            bounds=options.bounds,
+            containers=containers_here(as_processes=options.containers_as_processes),
+        )
         runtime = Runtime(stores, target=operators, clock=clock, dice=options.dice, workers=options.workers)
         with folder.locked():
             token, key = admin_token(folder, runtime.world), issuer_key(folder)
             if options.examples:
                 stores.database.together(partial(load_examples, runtime.world, actor=ACTOR))
-        yield Engine(_api(runtime.world, key, operators), folder, token, runtime)
+        note = AS_PROCESSES_NOTE if options.containers_as_processes else ""
+        yield Engine(_api(runtime.world, key, operators, targets), folder, token, runtime, note)
 
 
 def _opening(engine: str) -> Opening:
@@ -145,10 +179,19 @@ def _opening(engine: str) -> Opening:
     return on_moto
 
 
-def _api(world: World, key: str, operators: Operators) -> Api:
+def _aws(targets: Targets | None, clock: Clock) -> dict[str, Operator]:
+    """What calls AWS with the credentials of whoever started this; boto3 is imported with the first call."""
+    if targets is None:
+        return {}
+    from sweephand.operators.aws import aws_operators
+
+    return aws_operators(targets, clock=clock)
+
+
+def _api(world: World, key: str, operators: Operators, targets: Targets | None) -> Api:
     issuer = Issuer(key.encode(), url=ISSUER, clock=world.clock)
-    installed = operators.kinds - KINDS.keys()
-    return Api(world, issuer=issuer, kinds=operators.kinds | LOOKS | {EXTERNAL}, operators=installed)
+    kinds = operators.kinds - AWS_KINDS | LOOKS | {EXTERNAL}
+    return Api(world, issuer=issuer, kinds=kinds, operators=operators.steps, targets=targets)
 
 
 def _greet(out: TextIO, port: int, engine: Engine) -> None:

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Self
 
+from msgspec.structs import replace
+
 from sweephand.domain.duration import parse_duration
 from sweephand.domain.fields import instant
 from sweephand.domain.ids import JobKey, JobName, Namespace
@@ -16,7 +18,7 @@ from sweephand.domain.run import Run, RunState
 from sweephand.domain.status import listed
 from sweephand.embedded import PACE, open_stores
 from sweephand.engine import share
-from sweephand.engine.attempt import Attempted, Fate, begin, finish
+from sweephand.engine.attempt import Attempted, Fate, begin, execute, finish
 from sweephand.engine.cancel import cancel
 from sweephand.engine.delete import delete
 from sweephand.engine.ledger import ledger, runs_between
@@ -58,14 +60,10 @@ class VirtualScheduler:
         self._tasks = Tasks()
         self._pending: list[Pending] = []
         self._stores = stores = open_stores(None, clock=self._clock)
-        self._world = World.over(
-            stores,
-            clock=self._clock,
-            dice=SeededDice(seed),
-            target=Looking(self._tasks, stores.runs, self._clock),
-            pace=PACE,
-            owner="virtual",
+        world = World.over(
+            stores, clock=self._clock, dice=SeededDice(seed), target=self._tasks, pace=PACE, owner="virtual"
         )
+        self._world = replace(world, target=Looking(self._tasks, world))
 
     def __enter__(self) -> Self:
         return self
@@ -118,6 +116,11 @@ class VirtualScheduler:
         """Create a calendar, or give it a new version."""
         expected = self._revision("calendar", name)
         share.put_calendar(self._world, self._namespace, name, definition, expected=expected)
+
+    def secret(self, name: str, value: str) -> None:
+        """Store a secret: the call of a task that declares it has its value in `call.secrets.by_name`."""
+        expected = self._revision("secret", name)
+        share.put_secret(self._world, self._namespace, name, value, expected=expected, now=self.now)
 
     # What tasks do.
 
@@ -254,7 +257,8 @@ class VirtualScheduler:
         if not isinstance(begun, Attempted):
             # In the end by the same way, be it at once.
             ends_at = self.now + self._tasks.length(begun)
-            self._pending.append(Pending(begun, delivery, self._world.target.execute(begun), ends_at))
+            outcome = execute(self._world, self._world.target, begun)
+            self._pending.append(Pending(begun, delivery, outcome, ends_at))
         elif begun.fate is Fate.DELETE:
             self._stores.inbox.delete([delivery])
         elif begun.fate is Fate.KEEP:

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import JobName
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.messages import Elsewhere
-from sweephand.ports import Call, Delivery, Outcome, Succeeded
+from sweephand.ports import Delivery
 
 Function = Callable[[Call], Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from functools import cached_property
@@ -19,14 +19,27 @@ from msgspec.structs import replace
 
 from sweephand import aws, entrypoint
 from sweephand.errors import Defect
-from sweephand.local.cloud.account import CONFIG, Around, account, build, build_archive, directly, refusal
+from sweephand.local.cloud.account import (
+    ACCOUNT,
+    CONFIG,
+    Around,
+    account,
+    artifacts_bucket,
+    build,
+    build_archive,
+    build_key,
+    directly,
+    refusal,
+)
+from sweephand.local.cloud.cluster import Cluster
+from sweephand.local.cloud.containers import Containers
 from sweephand.local.cloud.functions import Event, FunctionFailed, Functions, Handler, Later
 from sweephand.local.cloud.machines import Machines, machine_arn
-from sweephand.local.cloud.sources import Source, source_of
+from sweephand.local.cloud.sources import Happenings, Source, source_of
 from sweephand.ports import Clock, Dice, World
 from sweephand.settings import Settings
 from sweephand.testing.virtual import VirtualClock
-from sweephand.topology import EXECUTION, FUNCTIONS, Names
+from sweephand.topology import DAG_RUN, EXECUTION, FUNCTIONS, Names
 
 LIVE: Final = "https://live.execute-api.us-east-1.amazonaws.com/live"
 
@@ -35,7 +48,8 @@ class Deployment:
     """Functions, tables, queues, machines. Enter it, then let its sources work: by `step`, or by threads of their own.
 
     `root` holds `functions/` and `statemachines/`; `tmp` is what functions have as /tmp. `around` is called for every
-    call of a boto3 client. Of a function that has a substitute, the handler is not loaded.
+    call of a boto3 client. Of a function that has a substitute, the handler is not loaded. Without `containers`, what
+    is launched waits for somebody who speaks for it.
     """
 
     def __init__(
@@ -48,27 +62,50 @@ class Deployment:
         settings: Settings | None = None,
         around: Around = directly,
         substitutes: Mapping[str, Handler] | None = None,
+        containers: Containers | None = None,
     ) -> None:
         given = settings or Settings()
         self.names: Final = Names(given.name)
         self.clock: Final = clock
         self.dice: Final = dice
-        self.settings: Final = replace(given, machine=machine_arn(self.names, EXECUTION), live=LIVE)
+        self.settings: Final = replace(
+            given,
+            machine=machine_arn(self.names, EXECUTION),
+            dag_machine=machine_arn(self.names, DAG_RUN),
+            live=LIVE,
+            artifacts=artifacts_bucket(self.names),
+            cluster=self.names.prefix,
+            subnets="subnet-0",
+            security_group="sg-0",
+            task_role=f"arn:aws:iam::{ACCOUNT}:role/{self.names.of('agent')}",
+            execution_role=f"arn:aws:iam::{ACCOUNT}:role/{self.names.of('images')}",
+            agent_image=given.agent_image or "agent",
+            agent_image_x86=given.agent_image_x86 or "agent-x86",
+        )
+        self._containers = containers
+        self.cluster: Final = Cluster(self, containers.start if containers else None)
         self.pushed: Final[defaultdict[str, list[Any]]] = defaultdict(list)
         """What was sent to each WebSocket connection."""
         self.gone: Final[set[str]] = set()
         """WebSocket connections that have ended."""
+        self.neighbours: Final[dict[str, Callable[[Any], Any]]] = {}
+        """Functions of other people in the same account, by their names; `FunctionFailed` is their error."""
         self._around = around
         self._functions = Functions(
             root / "functions", self.settings, tmp=tmp, clock=clock, dice=dice, substitutes=substitutes
         )
-        self._machines = Machines(self, root / "statemachines")
+        self.machines: Final = Machines(self, root / "statemachines")
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
         answers = {
             ("lambda", "Invoke"): self._invoke,
-            ("stepfunctions", "StartExecution"): self._machines.start,
+            ("stepfunctions", "StartExecution"): self.machines.start,
+            ("stepfunctions", "StopExecution"): self.machines.stop,
+            ("stepfunctions", "SendTaskSuccess"): self.machines.succeed,
+            ("ecs", "RunTask"): self.cluster.run,
+            ("ecs", "StopTask"): self.cluster.stop,
+            ("ecs", "ListTasks"): self.cluster.listed,
             ("apigatewaymanagementapi", "PostToConnection"): self._push,
             ("apigatewaymanagementapi", "DeleteConnection"): self._end_connection,
         }
@@ -76,6 +113,9 @@ class Deployment:
             stack.enter_context(account(self.clock, around=self._around, answers=answers))
             build(self.names, *self._clients)
             build_archive(self.names)
+            build_key(self.names)
+            self.cluster.build(self.settings.to_environ("url", "name", "artifacts"))
+            stack.callback(self.cluster.close)
             stack.callback(entrypoint.begin, os.environ)
             self._open = stack.pop_all()
         return self
@@ -97,20 +137,34 @@ class Deployment:
     @cached_property
     def world(self) -> World:
         """For whoever needs no function: to issue the first token, and to look at what is stored."""
-        stores = aws.connect(self.names, *self._clients, clock=self.clock, shards=self.settings.shards)
-        return World.over(
+        stores = aws.connect(
+            self.names,
+            *self._clients,
+            clock=self.clock,
+            shards=self.settings.shards,
+            config=CONFIG,
+            artifacts_bucket=self.settings.artifacts,
+        )
+        world = World.over(
             stores, clock=self.clock, dice=self.dice, target=entrypoint.NoTarget(), pace=aws.PACE, owner="deployment"
         )
+        return replace(world, machines=aws.dag_machine(self.settings.dag_machine, CONFIG))
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         """Everything that calls functions by itself."""
         found = (source_of(self, function, trigger) for function in FUNCTIONS for trigger in function.triggers)
-        return (*found, self._machines)
+        return (*found, self.machines)
 
     def invoke(self, name: str, event: Event) -> Any:
         """What a function answers; `FunctionFailed` where it does not."""
         return self._functions.invoke(name, event)
+
+    def happen(self, event: Event) -> None:
+        """AWS tells everybody who listens for such events."""
+        for source in self.sources:
+            if isinstance(source, Happenings):
+                source.hear(event)
 
     def step(self) -> datetime | None:
         """Do everything that can happen now, one thing after the other; when something can happen next."""
@@ -123,12 +177,13 @@ class Deployment:
 
     def _invoke(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answers Invoke."""
-        called = params["FunctionName"].rpartition(":")[2]
-        name = next((one.name for one in FUNCTIONS if self.names.function(one) == called), None)
-        if name is None:
-            raise refusal("ResourceNotFoundException", "Invoke", status=404)
+        called = params["FunctionName"].rpartition("function:")[2]
+        name = next((one.name for one in FUNCTIONS if self.names.function(one) == called), called)
+        is_own, event = name != called, json.loads(params["Payload"])
+        if not is_own and name not in self.neighbours:
+            raise refusal("ResourceNotFoundException", "Invoke", status=404, message=f"Function not found: {name}")
         try:
-            answer, failed = self.invoke(name, json.loads(params["Payload"])), {}
+            answer, failed = self.invoke(name, event) if is_own else self.neighbours[name](event), {}
         except FunctionFailed as error:
             answer, failed = error.payload, {"FunctionError": "Unhandled"}
         if isinstance(answer, Later):
@@ -136,6 +191,8 @@ class Deployment:
                 raise Defect(f"Whoever invokes {name} waits for it: only in virtual time can it take until later.")
             self.clock.move(self.clock.now() + answer.after)  # and all else waits with it
             answer = answer.answer
+        if params.get("InvocationType") == "Event":
+            return {"StatusCode": 202, "Payload": StreamingBody(BytesIO(), 0)}
         content = json.dumps(answer).encode()
         return {"StatusCode": 200, "Payload": StreamingBody(BytesIO(content), len(content)), **failed}
 

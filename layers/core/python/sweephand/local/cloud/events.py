@@ -90,6 +90,46 @@ def put_aside(table: str, function_arn: str, records: Sequence[Record], *, tries
     )
 
 
+def stopped(
+    task: Mapping[str, Any],
+    codes: Mapping[str, int | None],
+    reasons: Mapping[str, str],
+    *,
+    code: str,
+    reason: str,
+    at: datetime,
+) -> Event:
+    """From ECS: a task has stopped, with what became of its containers."""
+    containers = [
+        {
+            "name": name,
+            "lastStatus": "STOPPED",
+            **({"exitCode": exit_code} if exit_code is not None else {}),
+            **({"reason": reasons[name]} if name in reasons else {}),
+        }
+        for name, exit_code in codes.items()
+    ]
+    return {
+        "version": "0",
+        "detail-type": "ECS Task State Change",
+        "source": "aws.ecs",
+        "account": ACCOUNT,
+        "time": _utc(at),
+        "region": REGION,
+        "resources": [task["taskArn"]],
+        "detail": {
+            **task,
+            "lastStatus": "STOPPED",
+            "desiredStatus": "STOPPED",
+            "launchType": "FARGATE",
+            "stopCode": code,
+            "stoppedReason": reason,
+            "stoppedAt": _utc(at),
+            "containers": containers,
+        },
+    }
+
+
 def matches(pattern: Any, value: Any) -> bool:
     """Whether an event passes a filter: of what filters can say, as much as the topology's say."""
     if isinstance(pattern, Mapping):

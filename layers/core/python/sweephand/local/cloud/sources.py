@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from threading import Lock
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -16,10 +17,11 @@ from sweephand.local.cloud.events import Record
 from sweephand.local.cloud.functions import Event, FunctionFailed, function_arn
 from sweephand.local.cloud.mends import EPOCH
 from sweephand.ports import Clock, Dice
-from sweephand.topology import UNDELIVERED, Changes, Every, Function, Messages, Names
+from sweephand.topology import UNDELIVERED, Changes, Every, Function, Happens, Messages, Names
 
 _RETRY_AFTER: Final = timedelta(seconds=1)
 _RETRY_AFTER_MAX: Final = timedelta(minutes=1)
+_EVENT_TRIES_MAX: Final = 5
 
 
 class Source(Protocol):
@@ -53,7 +55,7 @@ class Surroundings(Protocol):
     def invoke(self, name: str, event: Event) -> Any: ...
 
 
-def source_of(place: Surroundings, function: Function, trigger: Every | Messages | Changes) -> Source:
+def source_of(place: Surroundings, function: Function, trigger: Every | Messages | Changes | Happens) -> Source:
     """What a trigger of a function comes from."""
     match trigger:
         case Every():
@@ -62,6 +64,8 @@ def source_of(place: Surroundings, function: Function, trigger: Every | Messages
             return QueueSource(place, function, trigger)
         case Changes():
             return StreamSource(place, function, trigger)
+        case Happens():
+            return Happenings(place, function, trigger)
 
 
 class Schedule:
@@ -182,7 +186,7 @@ class StreamSource:
         fitting = [
             record
             for record in (events.change(self._table, change) for change in found)
-            if events.matches(self._trigger.pattern, record)
+            if any(events.matches(pattern, record) for pattern in self._trigger.patterns)
         ]
         for first in range(0, len(fitting), self._trigger.batch):
             records = fitting[first : first + self._trigger.batch]
@@ -205,6 +209,47 @@ class StreamSource:
         else:
             tries = batch.tries + 1
             _put_aside(self._place, events.put_aside(self._table, self._function_arn, left, tries=tries, at=now))
+
+
+class Happenings:
+    """Calls a function with events that fit its pattern. One that it fails at comes again, as EventBridge has it."""
+
+    at_once = 1
+
+    def __init__(self, place: Surroundings, function: Function, trigger: Happens) -> None:
+        self.name = function.name
+        self._place = place
+        self._pattern = trigger.pattern
+        self._lock = Lock()
+        self._waiting: list[tuple[datetime, int, Event]] = []
+
+    def hear(self, event: Event) -> None:
+        """This has happened."""
+        if events.matches(self._pattern, event):
+            with self._lock:
+                self._waiting.append((self._place.clock.now(), 1, event))
+
+    def poll(self) -> bool:
+        now = self._place.clock.now()
+        with self._lock:
+            due = next((one for one in self._waiting if one[0] <= now), None)
+            if due is None:
+                return False
+            self._waiting.remove(due)
+        _, tries, event = due
+        try:
+            self._place.invoke(self.name, event)
+        except FunctionFailed:
+            if tries < _EVENT_TRIES_MAX:
+                with self._lock:
+                    self._waiting.append((now + _RETRY_AFTER * 2**tries, tries + 1, event))
+            else:
+                _put_aside(self._place, json.dumps(event))
+        return True
+
+    def next_at(self) -> datetime | None:
+        with self._lock:
+            return min((at for at, _, _ in self._waiting), default=None)
 
 
 def _failures(answer: Any) -> set[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Final
 
 import sweephand
 from sweephand.errors import InvalidInput
+from sweephand.local.cloud.containers import Containers
 from sweephand.local.cloud.deployment import Deployment
 from sweephand.local.cloud.front import Front
 from sweephand.local.cloud.running import Running
@@ -29,14 +30,23 @@ PEOPLE: Final = "https://people.invalid"
 def on_moto(options: Options) -> Iterator[Engine]:
     """A deployment that lasts as long as the process."""
     folder = open_folder(options.data, database=False)
+    containers = Containers()
     deployment = Deployment(
         checkout(),
         tmp=folder.work,
         clock=options.clock,
         dice=options.dice,
-        settings=Settings(issuer=PEOPLE),
+        settings=Settings(
+            issuer=PEOPLE,
+            http_may_reach=",".join(options.http_may_reach),
+            targets=" ".join(map(str, options.targets.patterns)),
+            sdk_actions=" ".join(options.targets.actions),
+            url=options.address,
+            container_images="*" if options.containers_as_processes else "",
+        ),
+        containers=containers,
     )
-    with redirect_stdout(_Logged()), deployment:
+    with closing(containers), redirect_stdout(_Logged()), deployment:
         with folder.locked():
             token = admin_token(folder, deployment.world)
         if options.examples:
