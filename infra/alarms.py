@@ -20,7 +20,7 @@ from constructs import Construct
 
 from infra.data import DataStack
 from infra.options import Options
-from sweephand.topology import RUNS, TICK, Names
+from sweephand.topology import EXECUTION, RUNS, TICK, Names
 
 NAMESPACE: Final = "Sweephand"
 _MINUTE: Final = Duration.minutes(1)
@@ -110,7 +110,7 @@ class Alarms(Construct):
         )
         self._alarm(
             "undelivered",
-            "Something could not be handed to a function, or a function failed at it for good.",
+            "Something could not be handed to a function, or a function, or a run's machine, failed at it for good.",
             data.queues.undelivered.metric_approximate_number_of_messages_visible(
                 period=_FIVE_MINUTES, statistic="Maximum"
             ),
@@ -138,13 +138,12 @@ class Alarms(Construct):
             above=SERVER_ERRORS,
             periods=3,
         )
-        for name, machine in machines.items():
-            self._alarm(
-                f"machine-{name}",
-                "An execution failed: what became of a long task was not reported.",
-                machine.metric_failed(period=_FIVE_MINUTES, statistic="Sum"),
-                above=0,
-            )
+        self._alarm(
+            "machine-execute",
+            "An execution failed: what became of a long task was not reported.",
+            machines[EXECUTION.name].metric_failed(period=_FIVE_MINUTES, statistic="Sum"),
+            above=0,
+        )
         self._alarm(
             "throttled-functions",
             "Functions are throttled: the account's concurrency is used up, by these or by others.",

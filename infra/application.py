@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from aws_cdk import ArnFormat, CfnOutput, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -23,7 +25,7 @@ from infra.options import Options
 from infra.rest import RestApi
 from infra.role import Places
 from sweephand.settings import Settings
-from sweephand.topology import EXECUTION, Names
+from sweephand.topology import DAG_RUN, EXECUTION, Machine, Names
 
 
 class ApplicationStack(Stack):
@@ -46,12 +48,30 @@ class ApplicationStack(Stack):
             logs=data.buckets.logs,
             options=options,
         )
+        self._containers = Containers(
+            self, "Containers", names=names, data=data, address=self._front.address, options=options
+        )
         functions = self._functions(names, data, options)
-        Feeds(self, "Feeds", names=names, data=data, functions=functions)
-        machines = Machines(self, "Machines", names=names, key=data.key, functions=functions, options=options)
+        Feeds(
+            self,
+            "Feeds",
+            names=names,
+            data=data,
+            functions=functions,
+            options=options,
+            cluster_arn=self._containers.cluster_arn,
+        )
+        machines = Machines(
+            self,
+            "Machines",
+            names=names,
+            key=data.key,
+            functions=functions,
+            undelivered=data.queues.undelivered,
+            options=options,
+        )
         self._rest.route(api=functions["api"], authorize=functions["authorize"])
         self._live.route(functions["live"])
-        Containers(self, "Containers", names=names, key=data.key, address=self._front.address, options=options)
         bus = Events(self, "Events", names=names, key=data.key, undelivered=data.queues.undelivered)
         alarms = Alarms(
             self,
@@ -73,36 +93,65 @@ class ApplicationStack(Stack):
         CfnOutput(self, "EventBus", value=bus.event_bus_name)
 
     def _functions(self, names: Names, data: DataStack, options: Options) -> dict[str, lambda_.Function]:
-        """The functions, each with the settings that it reads; `execute` reads none, and tells users' code nothing."""
+        """The functions, each with the settings that it reads; `execute` knows where to write, and no more."""
         usual = Settings(
             name=options.name,
             keep_runs_days=options.keep_runs_days,
             lookahead_minutes=options.lookahead_minutes,
             shards=options.shards,
         )
+        reaches = replace(usual, http_may_reach=",".join(options.http_may_reach))
         client = self._front.client(data.people, names)
         knows_people = replace(usual, issuer=data.people.issuer, audience=client.user_pool_client_id)
-        machine = self.format_arn(
-            service="states",
-            resource="stateMachine",
-            resource_name=names.machine(EXECUTION),
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
-        )
+        knows_targets = replace(usual, targets=" ".join(options.targets), sdk_actions=" ".join(options.sdk_actions))
+        machine, dag_machine = (self._machine_arn(names, one) for one in (EXECUTION, DAG_RUN))
+        bucket = data.buckets.artifacts.bucket_name
+        resolves = replace(usual, secret_arns=",".join(options.secret_arns))
         settings = {
-            **dict.fromkeys(("tick", "sweep", "project", "audit", "watch", "api"), usual),
-            "attempt": replace(usual, machine=machine),
+            **dict.fromkeys(("tick", "sweep", "settle", "project", "audit", "watch"), usual),
+            "attempt": self._containers.told(
+                replace(resolves, machine=machine, dag_machine=dag_machine, batch_seconds=options.batch_seconds)
+            ),
+            "advance": replace(usual, dag_machine=dag_machine),
+            "api": self._containers.allowed(
+                replace(
+                    knows_targets,
+                    secret_arns=resolves.secret_arns,
+                    http_may_reach=reaches.http_may_reach,
+                    artifacts=bucket,
+                )
+            ),
+            "call": knows_targets,
             "authorize": knows_people,
             "live": replace(knows_people, live=self._live.way_back, origin=self._front.address),
         }
+        told = {name: one.to_environ() for name, one in settings.items()}
+        told["execute"] = replace(reaches, artifacts=bucket).to_environ("name", "artifacts", "http_may_reach")
         return Functions(
             self,
             "Functions",
-            places=Places(names, data, self._live.api_id),
-            environments={name: _environment(one) for name, one in settings.items()},
+            places=Places(
+                names,
+                data,
+                self._live.api_id,
+                options.secret_arns,
+                self._containers.cluster_arn,
+                self._containers.role_arns,
+            ),
+            environments={name: _environment(one) for name, one in told.items()},
             options=options,
         ).all
 
+    def _machine_arn(self, names: Names, machine: Machine) -> str:
+        """Made of its name: a reference would make a circle of those who call each other."""
+        return self.format_arn(
+            service="states",
+            resource="stateMachine",
+            resource_name=names.machine(machine),
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
 
-def _environment(settings: Settings) -> dict[str, str]:
+
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
     """Only what is set: a function need not know that there is something it does not need."""
-    return {name: value for name, value in settings.to_environ().items() if value}
+    return {name: value for name, value in variables.items() if value}

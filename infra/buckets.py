@@ -8,6 +8,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from infra.options import Options
+from sweephand.topology import ARTIFACTS_PREFIX
 
 
 class Buckets(Construct):
@@ -32,6 +33,7 @@ class Buckets(Construct):
             removal_policy=RemovalPolicy.RETAIN,
         )
         self.artifacts = self._kept("Artifacts", key)
+        self.artifacts.add_lifecycle_rule(prefix=ARTIFACTS_PREFIX, expiration=Duration.days(options.keep_runs_days))
         self.archive = self._kept("Archive", key)
 
     def _kept(self, id_: str, key: kms.IKey) -> s3.Bucket:

@@ -8,6 +8,7 @@ from constructs import Construct
 from infra.archive import Archive
 from infra.buckets import Buckets
 from infra.key import Key
+from infra.logs import LogGroup
 from infra.options import Options
 from infra.people import People
 from infra.queues import Queues
@@ -16,7 +17,8 @@ from sweephand.topology import Names
 
 
 class DataStack(Stack):
-    """The key, the tables, the queues, the buckets, the archive and the people; protected against deletion."""
+    """The key, the tables, the queues, the buckets, the archive, the logs of attempts and the people; protected against
+    deletion."""
 
     def __init__(self, scope: Construct, id_: str, *, options: Options) -> None:
         super().__init__(
@@ -28,6 +30,7 @@ class DataStack(Stack):
         self.queues = Queues(self, "Queues", names=names, key=self.key)
         self.buckets = Buckets(self, "Buckets", key=self.key, options=options)
         self.archive = Archive(self, "Archive", names=names, key=self.key, bucket=self.buckets.archive, options=options)
+        self.run_log = LogGroup(self, "RunLog", name=names.run_log, key=self.key, options=options)
         self.people = People(self, "People", names=names)
         CfnOutput(self, "UserPool", value=self.people.user_pool_id, description="Where people are added")
         CfnOutput(self, "ArchiveBucket", value=self.buckets.archive.bucket_name)

@@ -8,9 +8,11 @@ from constructs import IConstruct
 
 from infra.application import ApplicationStack
 from infra.budget import TAG
+from infra.containers import reviewed_images
 from infra.data import DataStack
 from infra.options import Options
-from infra.reviewed import REVIEWED
+from infra.reach import reviewed
+from infra.reviewed import REVIEWED, reviewed_of
 
 
 def build(app: App) -> None:
@@ -21,9 +23,16 @@ def build(app: App) -> None:
     ApplicationStack(app, f"{title}App", data=data, options=options)
     Tags.of(app).add(TAG, options.name)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    for path, rule, reason in REVIEWED:
-        reviewed = Acknowledgment(id=f"AwsSolutions::AwsSolutions-{rule}", reason=reason)
-        Validations.of(_at(app, f"{title}{path}")).acknowledge(reviewed)
+    for path, rule, reason in (
+        *REVIEWED,
+        *reviewed_of(options.secret_arns),
+        *reviewed_images(options),
+        *reviewed(options),
+    ):
+        # A resource of the other stack is named with the title, and those of ECS with the name.
+        named = rule.replace("{title}", title).replace("{name}", options.name)
+        meant = Acknowledgment(id=f"AwsSolutions::AwsSolutions-{named}", reason=reason)
+        Validations.of(_at(app, f"{title}{path}")).acknowledge(meant)
 
 
 def _at(app: App, path: str) -> IConstruct:

@@ -6,13 +6,15 @@ import json
 from collections.abc import Mapping
 
 from aws_cdk import Aws
+from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from infra.data import DataStack
-from sweephand.topology import FUNCTIONS, Changes, Every, Function, Messages, Names
+from infra.options import Options
+from sweephand.topology import FUNCTIONS, Changes, Every, Function, Happens, Messages, Names
 
 
 class Feeds(Construct):
@@ -26,8 +28,12 @@ class Feeds(Construct):
         names: Names,
         data: DataStack,
         functions: Mapping[str, lambda_.Function],
+        options: Options,
+        cluster_arn: str,
     ) -> None:
         super().__init__(scope, id_)
+        self._batch_seconds = options.batch_seconds
+        self._cluster_arn = cluster_arn
         self._names, self._data, self._functions = names, data, functions
         self._role = self._schedule_role()
         for function in FUNCTIONS:
@@ -39,6 +45,8 @@ class Feeds(Construct):
                         self._messages(function, trigger)
                     case Changes():
                         self._changes(function, trigger)
+                    case Happens():
+                        self._events(function, trigger)
 
     def _schedule_role(self) -> iam.Role:
         scheduled = [
@@ -93,6 +101,7 @@ class Feeds(Construct):
             function_name=self._functions[function.name].function_arn,
             event_source_arn=self._data.queues.lanes[messages.queue].queue_arn,
             batch_size=messages.batch,
+            maximum_batching_window_in_seconds=self._batch_seconds if messages.may_wait else 0,
             function_response_types=["ReportBatchItemFailures"],
             scaling_config=lambda_.CfnEventSourceMapping.ScalingConfigProperty(maximum_concurrency=messages.at_once),
         )
@@ -111,11 +120,45 @@ class Feeds(Construct):
             maximum_retry_attempts=changes.attempts - 1,
             function_response_types=["ReportBatchItemFailures"],
             filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
-                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(changes.pattern))]
+                filters=[
+                    lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(one)) for one in changes.patterns
+                ]
             ),
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(
                     destination=self._data.queues.undelivered.queue_arn
                 )
             ),
+        )
+
+    def _events(self, function: Function, happens: Happens) -> None:
+        """Of the cluster alone. What cannot be delivered within an hour is of no use: the lease's timer was earlier."""
+        called, name = self._functions[function.name], f"{function.name.capitalize()}Events"
+        detail = {**happens.pattern.get("detail", {}), "clusterArn": [self._cluster_arn]}
+        rule = events.CfnRule(
+            self,
+            name,
+            name=self._names.function(function),
+            description=f"What happens in the cluster of {self._names.prefix}",
+            event_pattern={**happens.pattern, "detail": detail},
+            targets=[
+                events.CfnRule.TargetProperty(
+                    id=function.name,
+                    arn=called.function_arn,
+                    retry_policy=events.CfnRule.RetryPolicyProperty(
+                        maximum_retry_attempts=60, maximum_event_age_in_seconds=3_600
+                    ),
+                    dead_letter_config=events.CfnRule.DeadLetterConfigProperty(
+                        arn=self._data.queues.undelivered.queue_arn
+                    ),
+                )
+            ],
+        )
+        lambda_.CfnPermission(
+            self,
+            f"{name}Permission",
+            action="lambda:InvokeFunction",
+            function_name=called.function_arn,
+            principal="events.amazonaws.com",
+            source_arn=rule.attr_arn,
         )

@@ -11,8 +11,9 @@ from constructs import Construct
 from infra.layers import ARCHITECTURE, ROOT, RUNTIME, Layers
 from infra.logs import LogGroup
 from infra.options import Options
+from infra.reach import reach
 from infra.role import FunctionRole, Places
-from sweephand.topology import EXECUTE, FUNCTIONS, Every, Function
+from sweephand.topology import CALL, EXECUTE, FUNCTIONS, Every, Function
 
 
 class Functions(Construct):
@@ -39,7 +40,8 @@ class Functions(Construct):
         name, data = self._places.names.function(function), self._places.data
         id_ = function.name.capitalize()
         group = LogGroup(self, f"{id_}Log", name=f"/aws/lambda/{name}", key=data.key, options=self._options)
-        role = FunctionRole(self, f"{id_}Role", function=function, places=self._places, log_group=group)
+        own = reach(self._places.names, self._options) if function == CALL else None
+        role = FunctionRole(self, f"{id_}Role", function=function, places=self._places, log_group=group, reach=own)
         # Schedules hand a function its event and do not wait: what it fails at, Lambda tries again, then puts aside.
         is_scheduled = any(isinstance(trigger, Every) for trigger in function.triggers)
         reserved = self._options.execute_concurrency if function == EXECUTE else 0

@@ -16,7 +16,7 @@ ARCHITECTURE: Final = lambda_.Architecture.ARM_64
 VENDOR: Final = ROOT / "build" / "vendor"
 """Where `make vendor` puts what layers/vendor/requirements.txt pins: wheels, so that no Docker is needed."""
 
-_NOT_DEPLOYED: Final = ("cli", "client", "local", "testing")
+_NOT_DEPLOYED: Final = ("agent", "cli", "client", "local", "testing")
 """Parts of the package that only run on people's machines."""
 
 

@@ -7,14 +7,35 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
 from typing import Any, Final
 
+from sweephand.settings import Settings
+
 _FIRST_SEGMENT: Final = re.compile(r"_([a-z])")
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,23}")
 _VPC: Final = re.compile(r"vpc-[0-9a-f]+")
 _SUBNET: Final = re.compile(r"subnet-[0-9a-f]+")
 _CERTIFICATE: Final = re.compile(r"arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate/.+")
+_SECRET: Final = re.compile(
+    r"arn:aws[a-z-]*:(secretsmanager:[^:]+:\d{12}:secret:|ssm:[^:]+:\d{12}:parameter/|kms:[^:]+:\d{12}:key/)[^,\s]+"
+)
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_TARGET: Final = re.compile(
+    r"arn:aws[a-z-]*:(lambda:{at}:function:|sqs:{at}:|sns:{at}:|events:{at}:event-bus/|states:{at}:stateMachine:|kms:{at}:key/)"
+    r"[\w.$/:*?-]+|arn:aws[a-z-]*:s3:::[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/\S{1,512})?".replace(
+        "{at}", r"(\*|[a-z0-9-]+):\d{12}"
+    ),
+    re.ASCII,
+)
+_ACTION: Final = re.compile(r"(?!(iam|sts|organizations|sso|account|kms):)[a-z0-9-]+:[A-Za-z0-9]+", re.ASCII)
+_RESOURCE: Final = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9*-]*:(\d{12})?:\S+", re.ASCII)
+_LISTED_CHARS_MAX: Final = 2_500
+"""Lambda takes 4 KB of variables."""
 _DOMAIN: Final = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}")
 
+_IMAGES: Final = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._:/@*-]*", re.ASCII)
+
+IMAGES_CHARS_MAX: Final = 1_000
+PLACES_CHARS_MAX: Final = 2_000
+"""A function's variables have 4 KB, all together."""
 LOG_DAYS: Final = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 3653)
 """Retentions that CloudWatch Logs knows."""
 
@@ -38,6 +59,7 @@ class Options:
     lookahead_minutes: int = 14
     peak_runs_per_second: int = 0
     execute_concurrency: int = 0
+    batch_seconds: int = 0
     domain_name: str = ""
     certificate_arn: str = ""
     vpc_id: str = ""
@@ -46,6 +68,13 @@ class Options:
     monthly_budget_usd: int = 25
     waf: bool = False
     agent_image: str = ""
+    container_images: tuple[str, ...] = ()
+    x86_containers: bool = False
+    http_may_reach: tuple[str, ...] = ()
+    secret_arns: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    sdk_actions: tuple[str, ...] = ()
+    sdk_resources: tuple[str, ...] = ()
 
     @classmethod
     def from_context(cls, context: Mapping[str, Any]) -> Options:
@@ -66,6 +95,7 @@ class Options:
         _within("lookaheadMinutes", self.lookahead_minutes, 12, 14)
         _within("peakRunsPerSecond", self.peak_runs_per_second, 0, 4_000)
         _within("executeConcurrency", self.execute_concurrency, 0, 10_000)
+        _within("batchSeconds", self.batch_seconds, 0, 60)
         _within("monthlyBudgetUsd", self.monthly_budget_usd, 0, 1_000_000)
         if self.log_retention_days not in LOG_DAYS:
             raise WrongOption("logRetentionDays", f"must be one of {', '.join(map(str, LOG_DAYS))}")
@@ -74,9 +104,34 @@ class Options:
         _match("vpcId", self.vpc_id, _VPC, "the id of a VPC, such as vpc-0123abcd")
         for subnet in self.subnet_ids:
             _match("subnetIds", subnet, _SUBNET, "ids of subnets, such as subnet-0123abcd")
+        for arn in self.secret_arns:
+            wanted = (
+                "ARNs of secrets, parameters and their keys, such as arn:aws:ssm:eu-west-1:123456789012:parameter/x/*"
+            )
+            _match("secretArns", arn, _SECRET, wanted)
+        self._check_reach()
+        for pattern in self.container_images:
+            _match("containerImages", pattern, _IMAGES, "names of images, such as registry.example.org/team/*")
+        if len(" ".join(self.container_images)) > IMAGES_CHARS_MAX:
+            raise WrongOption("containerImages", f"takes more than {IMAGES_CHARS_MAX} characters: use patterns")
         _match("alarmEmail", self.alarm_email, _EMAIL, "an e-mail address")
+        _check_places("httpMayReach", self.http_may_reach)
         _together("domainName", self.domain_name, "certificateArn", self.certificate_arn)
         _together("vpcId", self.vpc_id, "subnetIds", self.subnet_ids)
+
+    def _check_reach(self) -> None:
+        """What tasks may call is named in full: a service, an account, and no action about rights or keys."""
+        wanted = "ARNs with their account, such as arn:aws:sqs:eu-west-1:123456789012:orders-*"
+        for target in self.targets:
+            _match("targets", target, _TARGET, f"{wanted}, of lambda, sqs, sns, events, states or kms, or of a bucket")
+        for action in self.sdk_actions:
+            _match("sdkActions", action, _ACTION, "actions such as glue:StartJobRun, none of them about rights or keys")
+        for resource in self.sdk_resources:
+            _match("sdkResources", resource, _RESOURCE, "ARNs, such as arn:aws:glue:eu-west-1:123456789012:job/*")
+        if self.sdk_resources and not self.sdk_actions:
+            raise WrongOption("sdkActions", "is needed, because sdkResources is given")
+        if len(" ".join((*self.targets, *self.sdk_actions))) > _LISTED_CHARS_MAX:
+            raise WrongOption("targets", f"and sdkActions take more than {_LISTED_CHARS_MAX} characters: use patterns")
 
 
 def option_of(field: str) -> str:
@@ -111,6 +166,14 @@ def _match(option: str, value: str, pattern: re.Pattern[str], wanted: str) -> No
 def _within(option: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise WrongOption(option, f"must be between {low} and {high}, and is {value}")
+
+
+def _check_places(option: str, places: tuple[str, ...]) -> None:
+    listed = ",".join(places)
+    if len(listed) > PLACES_CHARS_MAX:
+        raise WrongOption(option, f"must have {PLACES_CHARS_MAX} characters at most, and has {len(listed)}")
+    if wrong := Settings(http_may_reach=listed).wrong_place:
+        raise WrongOption(option, wrong.rstrip("."))
 
 
 def _together(first: str, one: object, second: str, other: object) -> None:

@@ -10,10 +10,12 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from sweephand.topology import UNDELIVERED, Names
+from sweephand.topology import FUNCTIONS, UNDELIVERED, Happens, Names
 
 BUS: Final = "events"
 """The event bus, whose undeliverable events end up here too."""
+FAILED: Final = "failed-executions"
+"""The rule that tells of executions that failed."""
 
 _LONGEST: Final = Duration.days(14)
 
@@ -29,13 +31,22 @@ class Queues(Construct):
         super().__init__(scope, id_)
         self._key = key
         self.undelivered = self._queue(UNDELIVERED, names.of(UNDELIVERED), _LONGEST)
-        bus = Stack.of(self).format_arn(service="events", resource="event-bus", resource_name=names.of(BUS))
+        stack = Stack.of(self)
+        bus, failed = (
+            stack.format_arn(service="events", resource=kind, resource_name=names.of(name))
+            for kind, name in (("event-bus", BUS), ("rule", FAILED))
+        )
+        rules = [
+            stack.format_arn(service="events", resource="rule", resource_name=names.function(function))
+            for function in FUNCTIONS
+            if any(isinstance(trigger, Happens) for trigger in function.triggers)
+        ]
         self.undelivered.add_to_resource_policy(
             iam.PolicyStatement(
                 principals=[iam.ServicePrincipal("events.amazonaws.com")],
                 actions=["sqs:SendMessage"],
                 resources=[self.undelivered.queue_arn],
-                conditions={"ArnEquals": {"aws:SourceArn": bus}},
+                conditions={"ArnEquals": {"aws:SourceArn": [bus, failed, *rules]}},
             )
         )
         self.dead: dict[str, sqs.Queue] = {}

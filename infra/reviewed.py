@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 _TOKENS: Final = (
@@ -14,7 +15,10 @@ _FIRST_MESSAGE: Final = (
 _FIREWALL: Final = "The option waf puts one before the REST API; it costs more than all else, and so is off by default."
 _OBJECTS: Final = "The objects of this folder have names that nobody knows in advance."
 _CONNECTIONS: Final = "Connections have no names in advance; all are of one stage of one API."
+_DELIVERIES: Final = "Log deliveries have no names that a policy could give; AWS documents exactly this statement."
+_TRACES: Final = "Traces cost by the call; the log has every step of every execution."
 _STAGE: Final = "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<Live848578DF>/live"
+_ATTEMPTS: Final = "IAM5[Resource::{title}Data:ExportsOutputFnGetAttBucketsArtifactsB9EE6400Arn92A234F0/attempts/*]"
 
 REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
     ("Data/Queues/Undelivered", "SQS3", "It is the last place for what failed elsewhere, and is alarmed."),
@@ -49,14 +53,30 @@ REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
         "CloudFront's own certificate fixes the policy; with the options domainName and certificateArn it is TLS 1.2.",
     ),
     ("App/Functions", "L1", "Python 3.13 is what the vendor layer's wheels are pinned for; both move together."),
+    ("App/Functions/ApiRole", _ATTEMPTS, _OBJECTS),
+    ("App/Containers/TaskRole", _ATTEMPTS, _OBJECTS),
+    (
+        "App/Functions/AttemptRole",
+        "IAM5[Resource::*]",
+        "ECS registers definitions, and lists tasks of the one cluster that a condition names, without a resource.",
+    ),
+    (
+        "App/Functions/AttemptRole",
+        "IAM5[Resource::arn:<AWS::Partition>:ecs:<AWS::Region>:<AWS::AccountId>:task-definition/{name}-*]",
+        "Definitions are named by a hash of what is in them; a condition names the cluster.",
+    ),
+    (
+        "App/Functions/AttemptRole",
+        "IAM5[Resource::arn:<AWS::Partition>:ecs:<AWS::Region>:<AWS::AccountId>:task/{name}/*]",
+        "Tasks have no names in advance; all are of one cluster.",
+    ),
+    ("App/Functions/ExecuteRole", _ATTEMPTS, _OBJECTS),
     ("App/Functions/LiveRole", f"IAM5[Resource::{_STAGE}/POST/@connections/*]", _CONNECTIONS),
     ("App/Functions/LiveRole", f"IAM5[Resource::{_STAGE}/DELETE/@connections/*]", _CONNECTIONS),
-    (
-        "App/Machines/ExecuteRole",
-        "IAM5[Resource::*]",
-        "Log deliveries have no names that a policy could give; AWS documents exactly this statement.",
-    ),
-    ("App/Machines/Execute", "SF2", "Traces cost by the call; the log has every step of every execution."),
+    ("App/Machines/ExecuteRole", "IAM5[Resource::*]", _DELIVERIES),
+    ("App/Machines/Execute", "SF2", _TRACES),
+    ("App/Machines/DagRunRole", "IAM5[Resource::*]", _DELIVERIES),
+    ("App/Machines/DagRun", "SF2", _TRACES),
     (
         "App/Containers/ExecutionRole",
         "IAM5[Resource::*]",
@@ -66,6 +86,15 @@ REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "App/Containers/Agent",
         "ECS2",
-        "The one variable is the public address of the API; tokens are given at the start.",
+        "The variables are names and the public address of the API; the lease is given at the start.",
     ),
 )
+
+
+def reviewed_of(secret_arns: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    """The same for what the option secretArns names: its patterns are whoever deploys' own decision."""
+    for pattern in secret_arns:
+        resource = pattern.replace("{namespace}", "*")
+        if "*" in resource:
+            for role in ("AttemptRole", "ApiRole"):
+                yield f"App/Functions/{role}", f"IAM5[Resource::{resource}]", "The option secretArns says so."

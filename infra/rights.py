@@ -1,6 +1,8 @@
 """What each function may do: the calls that it makes, on the resources it makes them on, and nothing else.
 
-Each becomes one role. What is not here, a function cannot do; `execute`, which runs users' code, can do nothing.
+Each becomes one role. What is not here, a function cannot do; `execute`, which runs users' code, can only write down
+what that prints, keep its files, and open the secrets of the orders that it is given, and `call`, which calls AWS
+services for tasks, what the options list: see `reach.py`.
 """
 
 from __future__ import annotations
@@ -49,6 +51,9 @@ USE_KEY: Final = (
 )
 """What DynamoDB and SQS do with the key in the name of whoever calls them, and only they: see `role.py`."""
 
+WRITE_KEY: Final = ("kms:GenerateDataKey",)
+"""What S3 does with the key in the name of whoever only writes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
@@ -58,9 +63,23 @@ class Rights:
     queues: Mapping[str, Actions] = field(default_factory=lambda: _NONE)
     invokes: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
+    wakes: bool = False
+    """Whether it answers the tokens of executions that sleep over runs of several tasks."""
     archives: bool = False
     tells: bool = False
     """Whether it speaks to WebSocket connections."""
+    run_log: Actions = ()
+    """What it does with the logs of attempts."""
+    artifacts: Actions = ()
+    """What it does with the files that attempts leave behind."""
+    seals: tuple[str, ...] = ()
+    """What it makes data keys for: secrets, or the orders of long tasks."""
+    opens: tuple[str, ...] = ()
+    """What it opens data keys of."""
+    refers: bool = False
+    """Whether it reads what the option secretArns names."""
+    launches: bool = False
+    """Whether it launches agents, and stops them."""
 
 
 _RUN_LANES: Final = tuple(lane for lane in LANES if lane != "sweep")
@@ -91,19 +110,45 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
                 CONTROL.name: (GET, PUT, DELETE),
             },
             queues=dict.fromkeys(_RUN_LANES, SEND + KEEP),
-            invokes=("execute",),
-            starts=("execute",),
+            invokes=("execute", "call"),
+            starts=("execute", "dag_run"),
+            wakes=True,
+            seals=("order",),
+            opens=("secret",),
+            refers=True,
+            launches=True,
         ),
-        "execute": Rights(),
+        "execute": Rights(run_log=LOG, artifacts=("s3:PutObject",), opens=("order",)),
+        "call": Rights(),
+        "advance": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL),
+                RUNS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
+                CONTROL.name: (GET, PUT, DELETE),
+            },
+            queues=_SEND_RUNS,
+            starts=("dag_run",),
+            wakes=True,
+        ),
+        "settle": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY, PUT),
+                RUNS.name: (GET, QUERY, PUT, UPDATE),
+                DUE.name: (PUT_ALL,),
+                CONTROL.name: (GET, PUT),
+            },
+            queues=_SEND_RUNS,
+        ),
         "project": Rights(
             tables={
                 JOBS.name: (GET, GET_ALL, QUERY),
-                RUNS.name: (GET, PUT),
+                RUNS.name: (GET, PUT, UPDATE),
                 DUE.name: (PUT_ALL,),
                 CONTROL.name: (GET, PUT),
                 VIEWS.name: (PUT_ALL,),
             },
             queues=_SEND_RUNS,
+            wakes=True,
             archives=True,
         ),
         "audit": Rights(
@@ -123,16 +168,23 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
                 CONTROL.name: (GET, PUT, DELETE),
             },
             queues={**_SEND_RUNS, **_EMPTY_DEAD},
+            wakes=True,
         ),
         "api": Rights(
             tables={
                 JOBS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
-                RUNS.name: (GET, QUERY, PUT, UPDATE, DELETE),
+                RUNS.name: (GET, GET_ALL, QUERY, PUT, UPDATE, DELETE),
                 DUE.name: (QUERY, PUT, PUT_ALL, DELETE),
                 CONTROL.name: (GET, QUERY, PUT, DELETE),
                 VIEWS.name: (QUERY,),
             },
             queues=_SEND_RUNS,
+            wakes=True,
+            run_log=("logs:GetLogEvents",),
+            artifacts=("s3:ListBucket", "s3:GetObject"),
+            seals=("secret",),
+            opens=("secret",),
+            refers=True,
         ),
         "authorize": Rights(
             tables={

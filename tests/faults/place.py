@@ -16,6 +16,7 @@ import boto3
 from sweephand import aws
 from sweephand.api.authorize import to_context
 from sweephand.aws.items import run_of
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.access import Caller, PrincipalKind, Role
 from sweephand.domain.ids import DEFAULT, JobKey, JobName, RunKey
 from sweephand.domain.ledger import LedgerRow
@@ -28,7 +29,7 @@ from sweephand.local.cloud.account import CONFIG, AwsCall, Perform, changes, dir
 from sweephand.local.cloud.deployment import Deployment
 from sweephand.local.cloud.functions import Event, FunctionFailed
 from sweephand.orders import encode_outcome
-from sweephand.ports import Call, DeadLetter, Outcome, Succeeded, World
+from sweephand.ports import DeadLetter, World
 from sweephand.settings import Settings
 from sweephand.testing.virtual import SeededDice, VirtualClock
 from sweephand.topology import FUNCTIONS, RUNS, UNDELIVERED, Table

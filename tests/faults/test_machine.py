@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from sweephand.calls import Succeeded
 from sweephand.domain.run import Run, RunState
 from sweephand.local.cloud.account import AwsCall
 from sweephand.local.cloud.functions import Later
 from sweephand.orders import encode_outcome
-from sweephand.ports import Succeeded
 from tests.faults.checker import assert_sound
 from tests.faults.place import MINUTE, SECOND, Place
 from tests.moto_world import timed_out

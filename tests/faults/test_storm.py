@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from sweephand.calls import Succeeded
 from sweephand.domain.retry import Failure
 from sweephand.domain.run import RunState
 from sweephand.local.cloud.account import AwsCall
 from sweephand.local.cloud.functions import Later
 from sweephand.orders import encode_outcome
-from sweephand.ports import Succeeded
 from tests.faults.checker import violations
 from tests.faults.place import MINUTE, Effect, Entry, Place, Trap, opened
 from tests.moto_world import Fault, Partial, broken, refused, timed_out, unreachable

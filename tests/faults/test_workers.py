@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
+from sweephand.calls import Succeeded
 from sweephand.domain.run import Run, RunState
 from sweephand.local.cloud.account import AwsCall
 from sweephand.local.cloud.functions import Later
 from sweephand.orders import encode_outcome
-from sweephand.ports import Succeeded
 from sweephand.topology import ATTEMPT, RUNS
 from tests.faults.checker import assert_sound
 from tests.faults.place import LEASE, MINUTE, ROOT, SECOND, Effect, Place, opened

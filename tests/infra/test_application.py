@@ -6,8 +6,9 @@ import json
 import re
 from typing import Any
 
+from infra.rights import LOG
 from sweephand.settings import Settings
-from sweephand.topology import FUNCTIONS, MACHINES, UNDELIVERED, Changes, Every, Messages, Names
+from sweephand.topology import FUNCTIONS, MACHINES, UNDELIVERED, Changes, Every, Happens, Messages, Names
 from tests.infra.assembly import Assembly, Resource, listed, texts_of
 
 NAMES = Names()
@@ -63,11 +64,13 @@ def test_no_concurrency_is_reserved_and_none_is_provisioned(assembly: Assembly) 
     assert not [one for one in assembly.resources if "ProvisionedConcurrencyConfig" in one.properties]
 
 
-def test_every_function_reads_its_environment_without_complaint_and_execute_knows_nothing(assembly: Assembly) -> None:
+def test_every_function_reads_its_environment_without_complaint_and_execute_knows_only_where_to_write(
+    assembly: Assembly,
+) -> None:
     for name, function in _functions(assembly).items():
         variables = function.properties.get("Environment", {}).get("Variables", {})
         if name == "sweephand-execute":
-            assert variables == {}
+            assert variables.keys() == {"SWEEPHAND_NAME", "SWEEPHAND_ARTIFACTS"}
         else:
             plain = {key: value if isinstance(value, str) else "made later" for key, value in variables.items()}
             settings = Settings.from_environ(plain)
@@ -80,12 +83,18 @@ def test_functions_know_what_they_need_to_reach(assembly: Assembly) -> None:
             key.removeprefix("SWEEPHAND_").lower()
             for key in function.properties.get("Environment", {}).get("Variables", {})
         }
-        - {"name", "shards", "keep_runs_days", "lookahead_minutes"}
+        - {"name", "shards", "keep_runs_days", "lookahead_minutes", "batch_seconds"}
         for name, function in _functions(assembly).items()
     }
     assert {name: more for name, more in knows.items() if more} == {
-        "attempt": {"machine"},
+        "advance": {"dag_machine"},
+        "api": {"artifacts", "agent_image"},
+        "attempt": {
+            *("machine", "dag_machine", "url", "artifacts", "cluster", "subnets", "security_group"),
+            *("task_role", "execution_role", "agent_image"),
+        },
         "authorize": {"issuer", "audience"},
+        "execute": {"artifacts"},
         "live": {"issuer", "audience", "live", "origin"},
     }
 
@@ -152,8 +161,8 @@ def test_changes_reach_their_functions_and_what_cannot_be_dealt_with_is_put_asid
         for trigger in function.triggers:
             if isinstance(trigger, Changes):
                 source = sources[NAMES.function(function), tables[NAMES.table(trigger.table)].id]
-                (only,) = source["FilterCriteria"]["Filters"]
-                assert json.loads(only["Pattern"]) == trigger.pattern
+                filters = [json.loads(one["Pattern"]) for one in source["FilterCriteria"]["Filters"]]
+                assert filters == list(trigger.patterns)
                 assert source["BisectBatchOnFunctionError"] is True
                 assert source["MaximumRetryAttempts"] == trigger.attempts - 1
                 assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
@@ -162,8 +171,13 @@ def test_changes_reach_their_functions_and_what_cannot_be_dealt_with_is_put_asid
 
 
 def test_nothing_feeds_a_function_that_the_topology_does_not_name(assembly: Assembly) -> None:
-    triggers = [t for function in FUNCTIONS for t in function.triggers if not isinstance(t, Every)]
+    triggers = [t for function in FUNCTIONS for t in function.triggers if isinstance(t, Messages | Changes)]
     assert len(assembly.of("Lambda::EventSourceMapping")) == len(triggers)
+    happens = [t for function in FUNCTIONS for t in function.triggers if isinstance(t, Happens)]
+    rules = [rule for rule in assembly.of("Events::Rule") if "FunctionsWatch" in json.dumps(rule.properties["Targets"])]
+    others = [rule for rule in assembly.of("Events::Rule") if rule not in rules]
+    assert len(rules) == len(happens)
+    assert [rule.properties["EventPattern"]["source"] for rule in others] == [["aws.states"]]
 
 
 def test_the_machines_are_those_of_the_topology_encrypted_and_logged(assembly: Assembly) -> None:
@@ -269,6 +283,42 @@ def test_there_are_containers_to_start_and_none_that_runs(assembly: Assembly) ->
     assert agent["ReadonlyRootFilesystem"] is True
     assert agent["LogConfiguration"]["LogDriver"] == "awslogs"
     assert not [one for one in assembly.resources if one.kind == "AWS::ECS::Service"]
+
+
+def test_what_is_launched_may_only_write_what_is_left_of_it(assembly: Assembly) -> None:
+    definition = assembly.only("ECS::TaskDefinition").properties
+    roles = {role.id: role for role in assembly.of("IAM::Role")}
+    own = roles[definition["TaskRoleArn"]["Fn::GetAtt"][0]]
+    (policy,) = own.properties["Policies"]
+    allowed = [(listed(one["Action"]), one.get("Condition")) for one in policy["PolicyDocument"]["Statement"]]
+    assert [actions for actions, _ in allowed] == [list(LOG), ["s3:PutObject"], ["kms:GenerateDataKey"]]
+
+
+def test_only_the_roles_of_agents_are_passed_and_only_to_ecs(assembly: Assembly) -> None:
+    definition = assembly.only("ECS::TaskDefinition").properties
+    passing = [
+        statement
+        for role in assembly.of("IAM::Role")
+        for policy in role.properties.get("Policies", ())
+        for statement in policy["PolicyDocument"]["Statement"]
+        if "iam:PassRole" in listed(statement.get("Action", []))
+    ]
+    (only,) = passing
+    assert sorted(map(str, only["Resource"])) == sorted(
+        str(definition[role]) for role in ("TaskRoleArn", "ExecutionRoleArn")
+    )
+    assert only["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+
+
+def test_the_end_of_a_task_is_told_to_the_function_that_watches(assembly: Assembly) -> None:
+    rule = assembly.named("Events::Rule", "Name")[NAMES.of("watch")].properties
+    assert "EventBusName" not in rule
+    assert rule["EventPattern"]["detail"] == {
+        "lastStatus": ["STOPPED"],
+        "clusterArn": [{"Fn::GetAtt": [assembly.only("ECS::Cluster").id, "Arn"]}],
+    }
+    (target,) = rule["Targets"]
+    assert target["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}
 
 
 def test_containers_reach_out_and_nobody_reaches_them(assembly: Assembly) -> None:

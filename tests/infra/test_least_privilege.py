@@ -12,19 +12,34 @@ from threading import Lock
 from types import ModuleType
 from typing import Any, Final
 
+from infra.rights import LOG
 from sweephand.domain.access import Role
-from sweephand.domain.ids import DEFAULT, JobKey, JobName
+from sweephand.domain.fields import instant
+from sweephand.domain.ids import DEFAULT, JobKey, JobName, RunKey
 from sweephand.domain.limits import REDRIVES_MAX
+from sweephand.domain.reasons import Reason, ReasonCode
+from sweephand.engine.advance import WAVES_MAX
 from sweephand.engine.issue import issue
+from sweephand.engine.put import put
+from sweephand.engine.trigger import trigger
+from sweephand.local.cloud import Deployment
 from sweephand.local.cloud.account import AwsCall, Perform
+from sweephand.local.cloud.cluster import Ended
 from sweephand.messages import AttemptRun, SweepShards, encode
 from sweephand.ports import Lane
-from sweephand.topology import FUNCTIONS, QUEUES, Names
-from tests.api import test_contract, test_runs, test_shared, test_why, test_workers
-from tests.api.client import VirtualCloud
-from tests.infra.assembly import Assembly, listed
+from sweephand.testing.virtual import SeededDice, VirtualClock
+from sweephand.topology import ARTIFACTS_PREFIX, DAG_RUN, FUNCTIONS, QUEUES, Names
+from tests.api import test_contract, test_logs, test_runs, test_secrets, test_shared, test_why, test_workers
+from tests.api.client import START, VirtualCloud
+from tests.infra.assembly import ROOT, Assembly, listed, synthesized
+from tests.operators.aws.account import TARGETS, a_call, neighbourhood, operators
+from tests.operators.aws.test_short_calls import CALLS
+from tests.operators.calls import FIRE_AT
 
 NAMES: Final = Names()
+ARTIFACTS: Final = "artifacts"
+BENEATH: Final = f"/{ARTIFACTS_PREFIX}*"
+"""The objects of the bucket that functions may reach."""
 Right = tuple[str, str]
 """An action, and the resource that it is done to."""
 Rights = dict[str, set[Right]]
@@ -32,23 +47,30 @@ Rights = dict[str, set[Right]]
 TOLD_APART: Final[dict[tuple[str, str], str]] = {
     ("lambda", "Invoke"): "lambda:InvokeFunction",
     ("stepfunctions", "StartExecution"): "states:StartExecution",
+    ("stepfunctions", "SendTaskSuccess"): "states:SendTaskSuccess",
     ("sqs", "SendMessageBatch"): "sqs:SendMessage",
     ("sqs", "DeleteMessageBatch"): "sqs:DeleteMessage",
     ("sqs", "ChangeMessageVisibilityBatch"): "sqs:ChangeMessageVisibility",
+    ("s3", "ListObjectsV2"): "s3:ListBucket",
     ("apigatewaymanagementapi", "PostToConnection"): "execute-api:ManageConnections",
     ("apigatewaymanagementapi", "DeleteConnection"): "execute-api:ManageConnections",
 }
 """Calls whose action has another name; any other has its own, with its service's prefix."""
 
+ECS: Final = {"RunTask": "task-definition", "StopTask": "task", "ListTasks": "*", "RegisterTaskDefinition": "*"}
+"""What calls of ECS are about."""
+IAM: Final = {"lambda": "lambda", "sqs": "sqs", "sns": "sns", "events": "events", "stepfunctions": "states", "s3": "s3"}
+"""What IAM calls the services of tasks."""
 NOT_CALLED: Final = {
     "Log": "Lambda writes what a function prints in the function's name",
+    "Pass": "ECS takes the roles of a task in the caller's name",
     "Triggers": "Lambda polls queues and streams, and puts aside what failed, in the function's name",
-    "Key": "DynamoDB and SQS use the key in the caller's name; moto encrypts nothing",
+    "Key": "DynamoDB, SQS and S3 use the key in the caller's name; moto encrypts nothing",
 }
 """Policies of a role that no handler's own call needs, and why they are there."""
 
 LANES_OF_RUNS: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
-STORIES: Final = (test_contract, test_runs, test_shared, test_why, test_workers)
+STORIES: Final = (test_contract, test_logs, test_runs, test_secrets, test_shared, test_why, test_workers)
 
 
 class Recorder:
@@ -76,11 +98,20 @@ def _rights_of(call: AwsCall) -> Iterator[Right]:
     tables = list(params.get("RequestItems", ())) or [params["TableName"]] if call.service == "dynamodb" else []
     for table in tables:
         yield action, table
+    if call.service == "kms":
+        yield action, params["EncryptionContext"]["sweephand"]
     if call.service == "sqs":
         yield action, params.get("QueueName") or params["QueueUrl"].rpartition("/")[2]
     elif call.service in {"lambda", "stepfunctions", "firehose"}:
-        named = params.get("FunctionName") or params.get("stateMachineArn") or params["DeliveryStreamName"]
+        given = (params.get(name) for name in ("FunctionName", "stateMachineArn", "DeliveryStreamName"))
+        named = next(filter(None, given), NAMES.machine(DAG_RUN))  # a token is that machine's
         yield action, named.rpartition(":")[2]
+    elif call.service == "ecs":
+        yield action, ECS[call.operation]
+    elif call.service == "logs":
+        yield action, params["logGroupName"]
+    elif call.service == "s3":
+        yield action, ARTIFACTS if "Prefix" in params else BENEATH
     elif call.service == "apigatewaymanagementapi":
         yield action, {"PostToConnection": "POST", "DeleteConnection": "DELETE"}[call.operation]
 
@@ -93,30 +124,43 @@ def granted(assembly: Assembly) -> Rights:
             ("DynamoDB::GlobalTable", "TableName"),
             ("SQS::Queue", "QueueName"),
             ("KinesisFirehose::DeliveryStream", "DeliveryStreamName"),
+            ("Logs::LogGroup", "LogGroupName"),
         )
         for resource in assembly.of(kind)
     }
+    names |= {bucket.id: ARTIFACTS for bucket in assembly.of("S3::Bucket") if ARTIFACTS in bucket.id.lower()}
     roles = {role.id: role for role in assembly.of("IAM::Role")}
     found: Rights = {}
     for function in assembly.of("Lambda::Function"):
         role = roles[function.properties["Role"]["Fn::GetAtt"][0]]
         own = [one for one in role.properties["Policies"] if one["PolicyName"] not in NOT_CALLED]
         found[function.properties["FunctionName"].removeprefix(f"{NAMES.prefix}-")] = {
-            (action, _name_of(resource, names))
+            (action, _purpose_of(statement) or _name_of(resource, names))
             for policy in own
             for statement in policy["PolicyDocument"]["Statement"]
+            if statement["Effect"] == "Allow"
             for action in listed(statement["Action"])
             for resource in listed(statement["Resource"])
         }
     return found
 
 
+def _purpose_of(statement: Any) -> str:
+    """What a statement about the key is for: everything is encrypted with the same."""
+    purpose: str = statement.get("Condition", {}).get("StringEquals", {}).get("kms:EncryptionContext:sweephand", "")
+    return purpose
+
+
 def _name_of(arn: Any, names: dict[str, str]) -> str:
+    if isinstance(arn, str):
+        return arn
     if "Fn::GetAtt" in arn:
         return names[arn["Fn::GetAtt"][0]]
     text = "".join(part for part in arn["Fn::Join"][1] if isinstance(part, str))
     if "@connections" in text:
         return text.split("/")[-3]
+    if ":ecs:" in text:
+        return text.rpartition(":")[2].partition("/")[0]
     return text.rpartition(":")[2]
 
 
@@ -135,7 +179,19 @@ def recorded(tmp: Path) -> Rights:
     for story in told:
         with VirtualCloud(tmp, around=recorder.around) as place:
             story(place)
+    users_code(tmp, recorder)
     return recorder.calls
+
+
+def users_code(tmp: Path, recorder: Recorder) -> None:
+    """A command that prints, and leaves a file behind, in the real `execute`."""
+    clock = VirtualClock(instant(START, "start"))
+    with Deployment(ROOT, tmp=tmp, clock=clock, dice=SeededDice(0), around=recorder.around) as deployment:
+        line = 'echo hello; echo hello > "$SWEEPHAND_ARTIFACTS/file"'
+        document = {"name": "job", "run": {"command": line, "shell": True}, "timeout": "30s"}
+        put(deployment.world, DEFAULT, document, actor="test", expected=None)
+        trigger(deployment.world, JobKey(DEFAULT, JobName("job")))
+        deployment.step()
 
 
 def losing_messages_and_hints_and_finding_them(place: VirtualCloud) -> None:
@@ -263,6 +319,118 @@ def documents_and_refusals(place: VirtualCloud) -> None:
     place.callers.role("viewer").within("another").get("/jobs").expect(403)
 
 
+def looking_at_what_is_left_of_a_run(place: VirtualCloud) -> None:
+    """Its log, and its files."""
+    place.admin.post("/jobs", {"name": "job", "command": "x"}).expect(201)
+    run = place.admin.post("/jobs/job/trigger").expect(202).json["runId"]
+    place.go_on(seconds=10)
+    for what in ("logs", "artifacts"):
+        place.admin.get(f"/jobs/job/runs/{run}/{what}").expect(200)
+
+
+def a_long_task_with_a_secret(place: VirtualCloud) -> None:
+    """Its value goes through the machine, sealed."""
+    place.admin.put("/secrets/dsn", {"value": "hunter2-canary"}).expect(201)
+    run = {"command": ["x"], "secrets": {"DB": "dsn"}}
+    place.admin.post("/jobs", {"name": "long", "run": run, "timeout": "10m"}).expect(201)
+    place.admin.post("/jobs/long/trigger").expect(202)
+    place.go_on(minutes=1)
+
+
+def tasks_that_call_aws(place: VirtualCloud) -> None:
+    """One that is waited for, and one that the machine waits for; here `call` may reach nothing."""
+    for name, timeout in (("short", "30s"), ("long", "10m")):
+        document = {"name": name, "run": {"lambda": "load"}, "timeout": timeout}
+        head = put(place.world, DEFAULT, document, actor="test", expected=None)
+        trigger(place.world, head.key)
+    place.go_on(seconds=10)
+
+
+def containers_that_come_and_go(place: VirtualCloud) -> None:
+    """One is cancelled before a word of it, one stops by itself and is tried again, one stops and has failed."""
+    again = {"attempts": 2, "delays": ["30s"]}
+    for lane in LANES_OF_RUNS:
+        run = {"container": {"image": "team/report:1", "command": ["x"]}}
+        job = {"run": run, "priority": str(lane), "timeout": "1h", "concurrency": {"runs": 1}}
+        for name, more in (("gone", {}), ("again", {"retry": again}), ("failed", {"pauseAfterFailures": 1})):
+            place.admin.post("/jobs", {"name": f"{name}-{lane}", **job, **more}).expect(201)
+            place.admin.post(f"/jobs/{name}-{lane}/trigger").expect(202)
+        place.go_on(seconds=5)
+        (gone,) = place.world.runs.of_job(JobKey(DEFAULT, JobName(f"gone-{lane}")), limit=1)
+        place.admin.post(f"/jobs/gone-{lane}/runs/{gone.key.run_id}/cancel").expect(200)
+        place.go_on(seconds=5)
+        for task in list(place.deployment.cluster.tasks):
+            place.deployment.cluster.end(task, Ended({"agent": 137, "task": None}))
+        place.go_on(minutes=2)
+
+
+def several_tasks(place: VirtualCloud) -> None:
+    """In every lane: some fail, some wait for room, one is mapped; one run fails and pauses its job, one is cancelled
+    while a task of its runs."""
+    place.admin.put("/pools/few", {"slots": 1}, If_None_Match="*")
+    for lane in LANES_OF_RUNS:
+        job = {"name": f"dag-{lane}", "priority": str(lane), "tasks": _tasks(), "concurrency": {"runs": 1}}
+        fails = {"name": f"bad-{lane}", "priority": str(lane), "tasks": _tasks(), "pauseAfterFailures": 1}
+        for one in (job, fails | {"schedule": "0 0 1 1 *", "concurrency": {"runs": 1}}):
+            _put_and_trigger(place, one, times=2)
+        place.on(f"bad-{lane}", _fails)
+        tasks = [{**one, "timeout": "10m", "pool": f"one-{lane}"} for one in _tasks()]
+        place.on(f"long-{lane}", takes="5m")
+        place.admin.put(f"/pools/one-{lane}", {"slots": 1}, If_None_Match="*")
+        _put_and_trigger(place, {"name": f"long-{lane}", "priority": str(lane), "tasks": tasks}, times=2)
+    place.go_on(minutes=2)
+    for lane in LANES_OF_RUNS:
+        for run in place.world.runs.of_job(JobKey(DEFAULT, JobName(f"long-{lane}")), limit=2):
+            place.admin.post(f"/jobs/long-{lane}/runs/{run.key.run_id}/cancel").expect(200)
+    place.go_on(minutes=2)
+
+
+def several_tasks_that_nobody_waits_for(place: VirtualCloud) -> None:
+    """Cancelled with tasks that hold places; ended unheard; given up; looked at; gone on with by the next execution."""
+    place.admin.put("/pools/few", {"slots": 9}, If_None_Match="*")
+    again = {"attempts": 2, "delays": ["30m"]}
+    for lane in LANES_OF_RUNS:
+        tasks = [{**one, "retry": again, "pool": "few"} for one in _tasks()]
+        job = {"name": f"dag-{lane}", "priority": str(lane), "tasks": tasks}
+        place.on(f"dag-{lane}", _fails)
+        _put_and_trigger(place, job, times=4)
+        place.go_on(seconds=20)
+        cancelled, unheard, given_up, old = place.world.runs.of_job(JobKey(DEFAULT, JobName(f"dag-{lane}")), limit=4)
+        place.admin.post(f"/jobs/dag-{lane}/runs/{cancelled.key.run_id}/cancel").expect(200)
+        _end_unheard(place, unheard.key.of_task("a"))
+        body = encode(AttemptRun(given_up.key.of_task("a"), redriven=REDRIVES_MAX))
+        place.deployment.sqs.send_message(QueueUrl=_url(place, f"{lane}-dead"), MessageBody=body)
+        place.deployment.invoke("watch", {})
+        progress = place.world.dags.get(old.key)
+        assert progress is not None
+        later = progress.moved(nonce="late", waves=WAVES_MAX, changed=progress.changed)
+        assert place.world.dags.absorb(progress, later)
+    place.go_on(minutes=45)
+
+
+def _put_and_trigger(place: VirtualCloud, job: dict[str, Any], *, times: int) -> None:
+    head = put(place.world, DEFAULT, job, actor="test", expected=None)
+    for _ in range(times):
+        trigger(place.world, head.key)
+
+
+def _tasks() -> list[dict[str, Any]]:
+    run = {"run": {"command": ["x"]}, "timeout": "30s"}
+    return [
+        {"id": "a", **run},
+        {"id": "b", "needs": ["a"], "map": {"over": [1, 2, 3]}, "pool": "few", **run},
+        {"id": "c", "needs": ["b"], **run},
+    ]
+
+
+def _end_unheard(place: VirtualCloud, key: RunKey) -> None:
+    """A task's end is stored, and nobody says so."""
+    task = place.world.runs.get(key)
+    assert task is not None
+    reason = Reason(ReasonCode.CANCELLED, "")
+    assert place.world.runs.move(task, task.cancelled(reason, now=place.now, nonce="unheard"))
+
+
 def _fails(_call: object) -> None:
     raise RuntimeError("it does not work")
 
@@ -279,24 +447,32 @@ OWN_STORIES: Final = [
     jobs_of_every_kind,
     every_lane,
     documents_and_refusals,
+    looking_at_what_is_left_of_a_run,
+    a_long_task_with_a_secret,
+    tasks_that_call_aws,
+    containers_that_come_and_go,
+    several_tasks,
+    several_tasks_that_nobody_waits_for,
 ]
 
 _TIMELINE: Final = "what was in force is read where a job was changed between a fire, or a success, and now"
 _PARTS: Final = "a definition that is too large for one item is read in parts"
 _CHECKPOINT: Final = "an external task's checkpoint is forgotten with its run, which may end here"
 _GIVEN_UP: Final = "what follows from giving a run up is what follows from any end: waiters, a pause, what that settles"
+_PAUSED: Final = "a pause after failures settles what no sweep has planned"
 UNUSED: Final[dict[tuple[str, str, str], str]] = {
+    ("advance", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
+    ("advance", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
+    ("settle", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
+    ("settle", "dynamodb:BatchWriteItem", "sweephand-due"): _PAUSED,
+    ("settle", "dynamodb:PutItem", "sweephand-runs"): _PAUSED,
+    ("settle", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("sweep", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("sweep", "sqs:ChangeMessageVisibility", "sweephand-sweep"): "a sweep that fails is tried again soon",
     ("sweep", "sqs:GetQueueUrl", "sweephand-sweep"): "as the next",
     ("sweep", "sqs:SendMessage", "sweephand-sweep"): "under load a sweep hands its other shards on",
     ("attempt", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("attempt", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
-    (
-        "attempt",
-        "dynamodb:PutItem",
-        "sweephand-runs",
-    ): "a pause after failures settles what no sweep has planned",
     ("attempt", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("project", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("project", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
@@ -318,5 +494,25 @@ def test_a_role_grants_what_its_handler_calls_and_nothing_else(assembly: Assembl
     assert idle == UNUSED.keys()
 
 
-def test_the_function_of_users_code_may_do_nothing(assembly: Assembly) -> None:
-    assert granted(assembly)["execute"] == set()
+def test_what_is_listed_is_granted_as_it_is_called_and_nothing_else(tmp_path: Path) -> None:
+    """The stories of every operator of AWS, on a neighbourhood, against the role that the same list becomes."""
+    done = synthesized(tmp_path / "listed", {"targets": ",".join(TARGETS)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    rights = {action for action, _ in granted(Assembly(tmp_path / "listed"))["call"]}
+    with neighbourhood(VirtualClock(FIRE_AT)) as place:
+        place.functions["load-sales"] = lambda _event: None
+        there = operators(tmp_path / "work", place.clock)
+        for task in CALLS.values():
+            if "awsSdk" not in task:
+                there.execute(a_call(task))
+        there.stop(a_call(CALLS["stateMachine"]))
+        called = {
+            TOLD_APART.get((call.service, call.operation), f"{IAM[call.service]}:{call.operation}")
+            for call in place.calls
+        }
+    assert called == rights
+
+
+def test_the_function_of_users_code_may_only_write_what_is_left_and_open_what_it_is_given(assembly: Assembly) -> None:
+    logs = {(action, NAMES.run_log) for action in LOG}
+    assert granted(assembly)["execute"] == logs | {("s3:PutObject", BENEATH), ("kms:Decrypt", "order")}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from infra.options import Options, WrongOption, option_of
+from sweephand.domain.targets import Targets
 from tests.infra.assembly import ROOT
 
 DEFAULTS = {option_of(field.name): field.default for field in fields(Options)}
@@ -27,6 +28,22 @@ def test_the_defaults_of_the_code_are_those_of_the_context_file() -> None:
 def test_every_option_is_documented_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \|", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
     assert dict(rows) == {key: json.dumps(value) for key, value in IN_CONTEXT.items()}
+
+
+def test_what_an_option_lets_pass_the_function_reads_too() -> None:
+    """Else it would be deployed, and no function that reads it would start."""
+    targets = [
+        "arn:aws:lambda:*:123456789012:function:load-*:prod",
+        "arn:aws:sqs:eu-west-1:123456789012:orders?.fifo",
+        "arn:aws-us-gov:sns:us-gov-west-1:123456789012:news",
+        "arn:aws:events:eu-west-1:123456789012:event-bus/shop",
+        "arn:aws:states:eu-west-1:123456789012:stateMachine:bake",
+        "arn:aws:kms:eu-west-1:123456789012:key/0c0c0c0c-0c0c-0c0c-0c0c-0c0c0c0c0c0c",
+    ]
+    options = Options.from_context({"targets": targets, "sdkActions": "glue:StartJobRun, ecs:RunTask"})
+    read = Targets.of(options.targets, options.sdk_actions)
+    assert [str(one) for one in read.patterns] == targets
+    assert read.actions == {"glue:StartJobRun", "ecs:RunTask"}
 
 
 def test_on_the_command_line_everything_is_a_text() -> None:
@@ -66,6 +83,21 @@ def test_on_the_command_line_everything_is_a_text() -> None:
         ({"vpcId": "mine", "subnetIds": ["subnet-0a"]}, "vpcId"),
         ({"vpcId": "vpc-0a", "subnetIds": ["a"]}, "subnetIds"),
         ({"subnetIds": [1]}, "subnetIds"),
+        ({"httpMayReach": "10.1.0.0/16,everything else"}, "httpMayReach"),
+        ({"httpMayReach": ["169.254.169.254"]}, "httpMayReach"),
+        ({"httpMayReach": [f"host-{n}.{'a' * 40}.internal" for n in range(60)]}, "httpMayReach"),
+        ({"targets": "*"}, "targets"),
+        ({"targets": ["orders"]}, "targets"),
+        ({"targets": ["arn:aws:sqs:eu-west-1:*:orders"]}, "targets"),
+        ({"targets": ["arn:aws:dynamodb:eu-west-1:123456789012:table/t"]}, "targets"),
+        ({"targets": ["arn:aws:lambda:eu-west-1:123456789012:*"]}, "targets"),
+        ({"targets": ["arn:aws:sqs:eu-west-1:123456789012:" + "q" * 80] * 30}, "targets"),
+        ({"sdkActions": ["glue:*"]}, "sdkActions"),
+        ({"sdkActions": ["iam:PassRole"]}, "sdkActions"),
+        ({"sdkActions": ["sts:AssumeRole"]}, "sdkActions"),
+        ({"sdkActions": ["kms:Decrypt"]}, "sdkActions"),
+        ({"sdkResources": ["arn:aws:glue:eu-west-1:123456789012:job/*"]}, "sdkActions"),
+        ({"sdkActions": ["glue:StartJobRun"], "sdkResources": ["*"]}, "sdkResources"),
     ],
     ids=lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=True),
 )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any
 
 from infra.rights import LOG, RIGHTS
-from sweephand.topology import FUNCTIONS, Names
+from sweephand.topology import FUNCTIONS, MACHINES, Names
 from tests.infra.assembly import Assembly, Resource, listed, statements_of
 
 NAMES = Names()
 WITHOUT_A_RESOURCE = {
     "ecr:GetAuthorizationToken": "the service authorization reference names no resource for it",
+    "ecs:ListTasks": "a condition names the cluster, which is all that a policy can say of it",
+    "ecs:RegisterTaskDefinition": "a definition has no name before it is registered",
     "logs:CreateLogDelivery": "log deliveries have no names that a policy could give",
     "logs:DeleteLogDelivery": "the same",
     "logs:DescribeLogGroups": "the same",
@@ -39,7 +43,7 @@ def _role(assembly: Assembly, function: str) -> Resource:
 
 
 def _actions(role: Resource) -> set[str]:
-    return {action for statement in statements_of(role) for action in listed(statement["Action"])}
+    return {action for statement in statements_of(role) for action in listed(statement.get("Action", []))}
 
 
 def test_no_policy_allows_everybody(assembly: Assembly) -> None:
@@ -82,8 +86,40 @@ def test_every_role_is_taken_by_one_service(assembly: Assembly) -> None:
         assert isinstance(statement["Principal"]["Service"], str), role
 
 
-def test_users_code_runs_with_no_right_but_to_log(assembly: Assembly) -> None:
-    assert _actions(_role(assembly, "execute")) == set(LOG)
+def test_users_code_runs_with_no_right_but_to_write_logs_and_artifacts_and_to_open_its_orders(
+    assembly: Assembly,
+) -> None:
+    role = _role(assembly, "execute")
+    assert _actions(role) == {*LOG, "s3:PutObject", "kms:GenerateDataKey", "kms:Decrypt"}
+    (opens,) = (one for one in statements_of(role) if "kms:Decrypt" in listed(one["Action"]))
+    assert opens["Condition"] == {"StringEquals": {"kms:EncryptionContext:sweephand": "order"}}
+
+
+def test_calls_for_tasks_are_made_with_no_right_where_nothing_is_listed(assembly: Assembly) -> None:
+    statements = list(statements_of(_role(assembly, "call")))
+    allowed = {action for one in statements if one["Effect"] == "Allow" for action in listed(one["Action"])}
+    assert allowed == set(LOG)
+
+
+def test_calls_for_tasks_can_never_reach_what_is_ours(assembly: Assembly) -> None:
+    denied = [one for one in statements_of(_role(assembly, "call")) if one["Effect"] == "Deny"]
+    (by_name,) = (one for one in denied if one.get("Action") == "*")
+    patterns = ["".join(part for part in one["Fn::Join"][1] if isinstance(part, str)) for one in by_name["Resource"]]
+    for kind, by, named in (
+        ("Lambda::Function", "FunctionName", ":lambda:*::function:{}"),
+        ("SQS::Queue", "QueueName", ":sqs:*::{}"),
+        ("SNS::Topic", "TopicName", ":sns:*::{}"),
+        ("Events::EventBus", "Name", ":events:*::event-bus/{}"),
+        ("StepFunctions::StateMachine", "StateMachineName", ":states:*::stateMachine:{}"),
+        ("DynamoDB::GlobalTable", "TableName", ":dynamodb:*::table/{}"),
+        ("KinesisFirehose::DeliveryStream", "DeliveryStreamName", ":firehose:*::deliverystream/{}"),
+    ):
+        for name in assembly.named(kind, by):
+            arn = f"arn:{named.format(name)}"
+            assert any(fnmatchcase(arn, pattern) for pattern in patterns), arn
+    (by_tag,) = (one for one in denied if "Condition" in one)
+    assert by_tag["Condition"] == {"StringEquals": {"aws:ResourceTag/Deployment": "sweephand"}}
+    assert (by_tag["Resource"], by_tag["NotAction"]) == ("*", ["kms:*", "logs:*"])
 
 
 def test_every_function_has_its_rights_and_what_its_triggers_need(assembly: Assembly) -> None:
@@ -114,27 +150,52 @@ def test_rights_are_on_the_very_tables_they_are_written_for(assembly: Assembly) 
         assert found == {table: set(actions) for table, actions in RIGHTS[function.name].tables.items()}, function.name
 
 
-def test_only_attempt_starts_tasks_and_only_the_machine_calls_it_back(assembly: Assembly) -> None:
+def test_only_attempt_starts_tasks_and_only_machines_call_functions_back(assembly: Assembly) -> None:
     calling = {
         resource.id
         for resource, statement in _allowed(assembly)
         if "lambda:InvokeFunction" in listed(statement["Action"])
     }
-    machine = assembly.only("StepFunctions::StateMachine").properties["RoleArn"]["Fn::GetAtt"][0]
+    machines = {one.properties["RoleArn"]["Fn::GetAtt"][0] for one in assembly.of("StepFunctions::StateMachine")}
     schedules = {one.properties["Target"]["RoleArn"]["Fn::GetAtt"][0] for one in assembly.of("Scheduler::Schedule")}
-    assert calling == {_role(assembly, "attempt").id, machine} | schedules
-    starting = {r.id for r, statement in _allowed(assembly) if "states:StartExecution" in listed(statement["Action"])}
-    assert starting == {_role(assembly, "attempt").id}
+    assert len(machines) == len(MACHINES)
+    assert calling == {_role(assembly, "attempt").id} | machines | schedules
 
 
-def test_functions_use_the_key_only_by_way_of_the_services_that_hold_data(assembly: Assembly) -> None:
+def test_executions_are_started_and_woken_by_those_who_must(assembly: Assembly) -> None:
+    may = {
+        (action, json.dumps(resource).partition("stateMachine:")[2].strip('"]}'), role.id)
+        for role, statement in _allowed(assembly)
+        for action in listed(statement["Action"])
+        for resource in listed(statement["Resource"])
+        if action in {"states:StartExecution", "states:SendTaskSuccess"}
+    }
+    roles = {name: _role(assembly, name).id for name in RIGHTS}
+    waking = {"attempt", "advance", "project", "watch", "api"}
+    assert may == {
+        ("states:StartExecution", "sweephand-execute", roles["attempt"]),
+        ("states:StartExecution", "sweephand-dag_run", roles["attempt"]),
+        ("states:StartExecution", "sweephand-dag_run", roles["advance"]),
+        *(("states:SendTaskSuccess", "sweephand-dag_run", roles[name]) for name in waking),
+    }
+
+
+def test_functions_use_the_key_only_by_way_of_the_services_that_hold_data_or_for_secrets(assembly: Assembly) -> None:
     for function in FUNCTIONS:
+        purposes = set()
         for statement in statements_of(_role(assembly, function.name)):
-            if any(action.startswith("kms:") for action in listed(statement["Action"])):
-                assert "kms:ViaService" in statement["Condition"]["StringEquals"], function.name
+            if any(action.startswith("kms:") for action in listed(statement.get("Action", []))):
+                condition = statement["Condition"]["StringEquals"]
+                if "kms:ViaService" not in condition:
+                    purpose = condition["kms:EncryptionContext:sweephand"]
+                    purposes |= {(action, purpose) for action in listed(statement["Action"])}
+        rights = RIGHTS[function.name]
+        wanted = {("kms:GenerateDataKey", purpose) for purpose in rights.seals}
+        assert purposes == wanted | {("kms:Decrypt", purpose) for purpose in rights.opens}, function.name
+    assert [name for name, rights in RIGHTS.items() if "secret" in rights.opens] == ["attempt", "api"]
 
 
 def test_whoever_may_call_a_function_is_named(assembly: Assembly) -> None:
     for permission in assembly.of("Lambda::Permission"):
-        assert permission.properties["Principal"] == "apigateway.amazonaws.com", permission
+        assert permission.properties["Principal"] in {"apigateway.amazonaws.com", "events.amazonaws.com"}, permission
         assert permission.properties["SourceArn"], permission

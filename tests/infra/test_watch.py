@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -89,7 +90,8 @@ def test_the_oldest_message_of_every_lane_of_runs_is_alarmed(assembly: Assembly)
 def test_every_function_has_an_alarm_or_a_dead_letter_queue_behind_it(assembly: Assembly) -> None:
     functions = assembly.named("Lambda::Function", "FunctionName")
     answering = {"api", "authorize"}  # their failures are the API's own, which are alarmed
-    called = {"execute"}  # its failures are outcomes, which `attempt` and the machine store
+    called = {"execute", "call"}  # their failures are outcomes, which `attempt` and the machine store
+    advancing = {"advance", "settle"}  # their machine tries again, and is put aside where that does not help
     behind = {
         source.properties["FunctionName"]["Fn::GetAtt"][0]
         for source in assembly.of("Lambda::EventSourceMapping")
@@ -102,12 +104,30 @@ def test_every_function_has_an_alarm_or_a_dead_letter_queue_behind_it(assembly: 
         queues = any(isinstance(trigger, Messages) for trigger in function.triggers)
         scheduled = any(isinstance(trigger, Every) for trigger in function.triggers)
         covered = queues or found.id in behind or (scheduled and "DeadLetterConfig" in found.properties)
-        assert covered or function.name in answering | called, function.name
+        assert covered or function.name in answering | called | advancing, function.name
 
 
-def test_every_machine_is_alarmed(assembly: Assembly) -> None:
+def test_every_machine_is_alarmed_or_its_failures_are_put_aside_where_an_alarm_is(assembly: Assembly) -> None:
     machines = {machine.id for machine in assembly.of("StepFunctions::StateMachine")}
-    assert machines <= _watched(assembly, "StateMachineArn")
+    (rule,) = [
+        one.properties
+        for one in assembly.of("Events::Rule")
+        if one.properties["EventPattern"]["source"] == ["aws.states"]
+    ]
+    assert rule["EventPattern"]["detail"]["status"] == ["FAILED", "TIMED_OUT"]
+    (told,) = rule["EventPattern"]["detail"]["stateMachineArn"]
+    assert machines == _watched(assembly, "StateMachineArn") | {told["Ref"]}
+    undelivered = assembly.named("SQS::Queue", "QueueName")[NAMES.queue(UNDELIVERED)]
+    assert [undelivered.id in json.dumps(target["Arn"]) for target in rule["Targets"]] == [True]
+    (policy,) = [
+        one for one in assembly.of("SQS::QueuePolicy") if undelivered.id in json.dumps(one.properties["Queues"])
+    ]
+    sources = [
+        json.dumps(statement["Condition"]["ArnEquals"]["aws:SourceArn"])
+        for statement in policy.properties["PolicyDocument"]["Statement"]
+        if statement["Principal"] == {"Service": "events.amazonaws.com"}
+    ]
+    assert f"rule/{rule['Name']}" in sources[0]
 
 
 def test_throttles_of_functions_and_of_the_busiest_table_are_alarmed(assembly: Assembly) -> None:
