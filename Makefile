@@ -55,9 +55,11 @@ soak: $(PACKAGE) ## The long run: every test with many more examples, then thous
 soak-sqlite: $(PACKAGE)
 	$(SIMULATE) --engine sqlite --seeds 3000
 	$(SIMULATE) --engine sqlite --seeds 300 --first $$(date +%s)
+	$(SIMULATE) --engine sqlite --dags --seeds 1000
 
 soak-moto: $(PACKAGE)
 	$(SIMULATE) --engine moto --seeds 150
+	$(SIMULATE) --engine moto --dags --seeds 30
 
 docs: $(PACKAGE) ## Regenerate the generated pages of docs/
 	mkdir -p docs
@@ -123,7 +125,7 @@ lock-vendor: ## Pin the third-party code of the functions and the agent, in the 
 	$$compile 'make lock-vendor' --python-platform aarch64-manylinux2014 --no-emit-package boto3 \
 	  --no-emit-package botocore --no-emit-package s3transfer --no-emit-package urllib3 \
 	  --output-file layers/vendor/requirements.txt layers/vendor/requirements.in; \
-	$$compile 'make lock-vendor' --python-platform aarch64-manylinux2014 --group pyproject.toml:build \
+	$$compile 'make lock-vendor' --python-platform aarch64-manylinux2014 --extra aws --group pyproject.toml:build \
 	  --output-file functions/agent/requirements.txt pyproject.toml
 
 $(NODE_TOOLS): | $(DEPENDENCIES)

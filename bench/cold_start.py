@@ -22,6 +22,7 @@ CLIENTS = {
     "sweep": STORES,
     "attempt": (*STORES, "lambda", "stepfunctions"),
     "execute": (),
+    "call": (),
     "project": (*STORES, "firehose"),
     "audit": STORES,
     "watch": STORES,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.clock import SystemDice
 from sweephand.domain.ids import Namespace
 from sweephand.embedded import open_stores
@@ -22,7 +23,6 @@ from sweephand.engine.put import put
 from sweephand.engine.sweep import sweep
 from sweephand.local import Runtime
 from sweephand.local.sweeper import Sweeper
-from sweephand.ports import Call, Outcome, Succeeded
 from sweephand.testing import VirtualClock
 
 FEW, MANY = 100, 100_000

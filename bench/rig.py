@@ -23,6 +23,7 @@ from sweephand.aws.items import run_item
 from sweephand.aws.live import Connections
 from sweephand.aws.table import Table
 from sweephand.aws.target import is_short
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import Namespace, spread
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.domain.run import Run
@@ -35,7 +36,7 @@ from sweephand.engine.watch import watch
 from sweephand.local.cloud.account import CONFIG, next_visible_at
 from sweephand.local.cloud.events import matches
 from sweephand.messages import AttemptRun, Elsewhere, SweepShards, decode_as
-from sweephand.ports import Call, Due, DueEntry, Lane, Outcome, Runs, Stores, Succeeded, World
+from sweephand.ports import Due, DueEntry, Lane, Runs, Stores, World
 from sweephand.testing.virtual import SeededDice, VirtualClock
 from sweephand.topology import (
     ARCHIVE,
@@ -215,7 +216,7 @@ class Feed:
 
     def add(self, run: Run, event: str, at: datetime) -> None:
         image = {"eventName": event, "dynamodb": {"NewImage": run_item(run, keep=aws.KEEP_RUNS)}}
-        if matches(self.changes.pattern, image):
+        if any(matches(pattern, image) for pattern in self.changes.patterns):
             self._waiting[spread(str(run.key.job), STREAM_SHARDS)].append((at, run))
 
     def batches(self, now: datetime) -> Iterator[list[Run]]:

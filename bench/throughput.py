@@ -23,12 +23,12 @@ from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
 
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.ids import Namespace
 from sweephand.embedded import Stores, open_stores
 from sweephand.engine.put import put
 from sweephand.local import Runtime
-from sweephand.ports import Call, Outcome, Succeeded
 from sweephand.testing import VirtualClock
 
 JOBS = 10_000
@@ -97,7 +97,7 @@ class NoOp:
 def ours(folder: Path, jobs: int = JOBS) -> Figures:
     """One round of Sweephand."""
     due_at = SystemClock().now().replace(microsecond=0) + LONG_BEFORE
-    _put_jobs(folder / "ours.db", due_at, jobs)
+    put_jobs(folder / "ours.db", due_at, jobs)
     clock = ShiftedClock(due_at - LEAD)
     course = Course(due_at, clock.now, jobs)
     stores = open_stores(folder / "ours.db", clock=clock)
@@ -112,7 +112,8 @@ def ours(folder: Path, jobs: int = JOBS) -> Figures:
     return figures
 
 
-def _put_jobs(file: Path, due_at: datetime, jobs: int) -> None:
+def put_jobs(file: Path, due_at: datetime, jobs: int, namespace: str = "default") -> None:
+    """So many jobs that are due at one instant, in a file, as if they had been put long before."""
     clock = VirtualClock(due_at - LONG_BEFORE)
     stores = open_stores(file, clock=clock)
     world = Runtime(stores, target=NoOp(Course(due_at, clock.now, 0)), clock=clock, dice=SystemDice()).world
@@ -120,7 +121,7 @@ def _put_jobs(file: Path, due_at: datetime, jobs: int) -> None:
     def put_one(number: int) -> None:
         schedule = {"at": due_at.isoformat()}
         definition = {"name": f"job{number}", "schedule": schedule, "run": {"python": "bench.throughput:nothing"}}
-        put(world, Namespace("default"), definition, actor="bench", expected=None)
+        put(world, Namespace(namespace), definition, actor="bench", expected=None)
 
     with ThreadPoolExecutor(64) as many:
         list(many.map(put_one, range(jobs)))

@@ -11,7 +11,17 @@ from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from msgspec.structs import replace
 
 from sweephand import aws
-from sweephand.local.cloud.account import CONFIG, Around, AwsCall, Perform, account, build, refusal
+from sweephand.local.cloud.account import (
+    CONFIG,
+    Around,
+    AwsCall,
+    Perform,
+    account,
+    artifacts_bucket,
+    build,
+    build_key,
+    refusal,
+)
 from sweephand.ports import Clock, Stores
 from sweephand.topology import Names
 
@@ -90,8 +100,12 @@ def moto_world(
     with account(clock, around=around):
         clients = aws.clients(CONFIG)
         build(NAMES, *clients)
+        build_key(NAMES)
         hurt = True
-        yield aws.connect(NAMES, *clients, clock=clock, abreast=abreast, shards=shards)
+        bucket = artifacts_bucket(NAMES)
+        yield aws.connect(
+            NAMES, *clients, clock=clock, abreast=abreast, shards=shards, config=CONFIG, artifacts_bucket=bucket
+        )
 
 
 def failing(faults: Faults | None, around: Around) -> Around:

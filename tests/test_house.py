@@ -28,6 +28,7 @@ MAY_READ_TIME_AND_CHANCE: Final = {
 }
 MAY_KNOW_BOTO: Final = {
     f"{PACKAGE}aws/": "the ports over boto3: the only place where a ClientError exists",
+    f"{PACKAGE}operators/aws/": "tasks that call AWS services",
     f"{PACKAGE}local/cloud/": "the account in memory that boto3's clients find instead of AWS",
 }
 MAY_ASSIGN_STATE: Final = {
