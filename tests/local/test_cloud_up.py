@@ -17,6 +17,7 @@ from sweephand.clock import SystemClock
 from tests.local.test_up import Up, up
 from tests.local.test_up import command as command_of
 from tests.local.waiting import until
+from tests.operators.calls import is_alive
 
 WITHIN_S = 30
 SOON = timedelta(seconds=10)
@@ -68,6 +69,16 @@ def test_a_job_soon_to_come_fires_to_the_second(running: Up) -> None:
     run = running.await_state("soon", run["runId"], "succeeded", within_s=WITHIN_S)
     skew = datetime.fromisoformat(run["startedAt"]) - at
     assert timedelta(0) <= skew < timedelta(seconds=5), skew
+
+
+def test_told_to_stop_it_does_not_wait_for_what_runs_and_leaves_none_of_it_behind(tmp_path: Path) -> None:
+    mine = tmp_path / "pid"
+    with up(tmp_path / "data", "--engine", "moto", "--no-examples") as process:
+        process.create("endless", "sh", "-c", f"echo $$ > {mine}.new && mv {mine}.new {mine} && exec sleep 1000")
+        process.trigger("endless")
+        until(mine.exists, within_s=WITHIN_S, what="it runs")
+        assert process.end() == 0
+    until(lambda: not is_alive(int(mine.read_text())), within_s=WITHIN_S, what="its program has ended")
 
 
 def said_by(*command: str, **environment: str) -> str:

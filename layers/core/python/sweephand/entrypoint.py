@@ -7,12 +7,12 @@ import logging
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import wraps
 from http.client import HTTPException
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.request import urlopen
 
@@ -184,10 +184,19 @@ def deal_with(world: World, event: Event, deal: Callable[[Delivery], bool]) -> d
             world.inbox.keep(delivery, min(timedelta(seconds=2**delivery.receives), _RETURN_MAX))
         return False
 
-    with ThreadPoolExecutor(len(deliveries)) as threads:
-        done = threads.map(is_done, deliveries.values())
-    left = [name for name, is_over in zip(deliveries, done, strict=True) if not is_over]
-    return {"batchItemFailures": [{"itemIdentifier": name} for name in left]}
+    left = set(deliveries)
+
+    def work(name: str, delivery: Delivery) -> None:
+        if is_done(delivery):
+            left.remove(name)
+
+    # Daemons, which the threads of `concurrent.futures` are not: where a process stops, it need not wait for a program.
+    threads = [Thread(target=work, args=item, daemon=True) for item in deliveries.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {"batchItemFailures": [{"itemIdentifier": name} for name in deliveries if name in left]}
 
 
 def _delivery(record: Mapping[str, Any]) -> Delivery:
