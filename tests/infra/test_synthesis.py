@@ -75,10 +75,22 @@ def _kinds(assembly: Assembly) -> set[str]:
     return {resource.kind for resource in assembly.resources}
 
 
+REACH = "SWEEPHAND_HTTP_MAY_REACH"
+IMAGES = "SWEEPHAND_CONTAINER_IMAGES"
+
+
+def _told(assembly: Assembly) -> dict[str, dict[str, str]]:
+    """What each function knows of the deployment."""
+    return {
+        name.removeprefix("sweephand-"): one.properties.get("Environment", {}).get("Variables", {})
+        for name, one in assembly.named("Lambda::Function", "FunctionName").items()
+    }
+
+
 def _says(assembly: Assembly, variable: str, value: str) -> bool:
-    functions = assembly.named("Lambda::Function", "FunctionName").values()
-    told = [one.properties["Environment"]["Variables"] for one in functions if "Environment" in one.properties]
-    return {variables[variable] for variables in told} == {value}
+    """Whether all functions are told so but `execute`, which knows of nothing that it does not need."""
+    told = _told(assembly)
+    return variable not in told.pop("execute") and {variables.get(variable) for variables in told.values()} == {value}
 
 
 def _warm(assembly: Assembly) -> dict[str, Any]:
@@ -136,10 +148,7 @@ EFFECTS: dict[str, Callable[[Assembly], bool]] = {
             if "ScalingConfig" in one.properties
         )
         == [0, 0, 2, 2]
-        and made.named("Lambda::Function", "FunctionName")["sweephand-attempt"].properties["Environment"]["Variables"][
-            "SWEEPHAND_BATCH_SECONDS"
-        ]
-        == "2"
+        and _told(made)["attempt"]["SWEEPHAND_BATCH_SECONDS"] == "2"
     ),
     "domain_name": lambda made: (
         made.only("CloudFront::Distribution").properties["DistributionConfig"]["ViewerCertificate"][
@@ -158,33 +167,17 @@ EFFECTS: dict[str, Callable[[Assembly], bool]] = {
         made.only("ECS::TaskDefinition").properties["ContainerDefinitions"][0]["Image"] == "example/agent:1"
     ),
     "container_images": lambda made: (
-        {
-            name.removeprefix("sweephand-"): one.properties["Environment"]["Variables"]["SWEEPHAND_CONTAINER_IMAGES"]
-            for name, one in made.named("Lambda::Function", "FunctionName").items()
-            if "SWEEPHAND_CONTAINER_IMAGES" in one.properties.get("Environment", {}).get("Variables", {})
-        }
+        {name: told[IMAGES] for name, told in _told(made).items() if IMAGES in told}
         == dict.fromkeys(("attempt", "api"), f"{ECR}/team/* {ECR}/one:1 registry.example.org/team/*")
         and _pulled(made) == ["123456789012:repository/one", "123456789012:repository/team/*"]
     ),
     "x86_containers": lambda made: (
-        {
-            name.removeprefix("sweephand-")
-            for name, one in made.named("Lambda::Function", "FunctionName").items()
-            if "SWEEPHAND_AGENT_IMAGE_X86" in one.properties.get("Environment", {}).get("Variables", {})
-        }
-        == {"attempt", "api"}
+        {name for name, told in _told(made).items() if "SWEEPHAND_AGENT_IMAGE_X86" in told} == {"attempt", "api"}
     ),
     "http_may_reach": lambda made: (
-        {
-            name.removeprefix("sweephand-"): one.properties["Environment"]["Variables"]["SWEEPHAND_HTTP_MAY_REACH"]
-            for name, one in made.named("Lambda::Function", "FunctionName").items()
-            if "SWEEPHAND_HTTP_MAY_REACH" in one.properties.get("Environment", {}).get("Variables", {})
-        }
+        {name: told[REACH] for name, told in _told(made).items() if REACH in told}
         == dict.fromkeys(("api", "execute"), "10.1.0.0/16,billing.internal:8443")
-        and len(
-            made.named("Lambda::Function", "FunctionName")["sweephand-execute"].properties["Environment"]["Variables"]
-        )
-        == 1
+        and _told(made)["execute"].keys() == {"SWEEPHAND_NAME", "SWEEPHAND_ARTIFACTS", REACH}
     ),
     "secret_arns": lambda made: (
         [*_references(made).values()]
