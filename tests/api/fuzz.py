@@ -207,6 +207,9 @@ def _mend(body: JSON, call: str, path_parameters: Mapping[str, Any]) -> None:
         case "changeRuns":
             body.pop("cursor", None)
             _shorten(body["filter"])
+        case "redriveDeadLetters":
+            body.pop("cursor", None)
+            _shorten(body)
         case "rerunRun" if body.get("task") is not None:
             body["task"] = "main"
         case "leaseWork":
