@@ -42,6 +42,8 @@ class Clockwork:
     _agenda: list[tuple[datetime, float, int, Callable[[], None]]] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
     _loop: greenlet | None = None
+    _living: set[greenlet] = field(default_factory=set)
+    _is_over: bool = False
 
     def at(self, moment: datetime, act: Callable[[], None]) -> None:
         """Do something at a moment; what falls on one moment comes in an order that the seed decides."""
@@ -56,6 +58,13 @@ class Clockwork:
             act()
         self.now = until
 
+    def end(self) -> None:
+        """End the world: who sleeps for ever would keep all of it in memory, on a stack that no collector sees."""
+        self._is_over = True
+        self._agenda.clear()
+        while self._living:
+            self._living.pop().throw(GreenletExit)
+
     def tell(self, actor: object, what: str) -> None:
         """Add a line to the story."""
         self.story.append(f"{self.now:%d %H:%M:%S.%f} {actor!s:12} {what}")
@@ -66,12 +75,15 @@ class Clockwork:
         def live() -> None:
             actor.lives += 1
             actor.glet = greenlet(lambda: self._live(actor), parent=self._loop)
+            self._living.add(actor.glet)
             actor.glet.switch()
 
         self.at(at, live)
 
     def sleep(self, duration: timedelta) -> None:
         """Called by an actor: let others act for a while."""
+        if self._is_over:
+            raise GreenletExit
         me = getcurrent()
         self.at(self.now + duration, lambda: me.switch() if not me.dead else None)
         assert self._loop is not None
@@ -82,4 +94,5 @@ class Clockwork:
             actor.life(actor)
         except Crash:
             self.tell(actor, "DIES")
+        self._living.discard(getcurrent())
         self.start(actor, self.now + A_SECOND * self.rng.uniform(0.5, 20))

@@ -78,6 +78,7 @@ def simulate(seed: int, engine: str = "sqlite", *, dags: bool = False) -> Result
         work.run(start + active + timedelta(minutes=90 if engine == "sqlite" else 50))
         checker = Checker(found.stores, stage.record, stage.effects, people.triggered, POOL_SLOTS, work.now, wild)
         violations = checker.violations() + stage.problems
+        work.end()
     return Result(
         seed,
         engine,
