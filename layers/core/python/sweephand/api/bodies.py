@@ -160,6 +160,7 @@ class LimitsBody(_Given):
     jobs: int | None = Field(None, ge=0, le=10_000_000)
     frequent_jobs: int | None = Field(None, ge=0, le=1_000)
     requests_per_second: int | None = Field(None, ge=1, le=1_000_000)
+    backfills: int | None = Field(None, ge=0, le=1_000)
 
 
 class NamespaceBody(_Given):
