@@ -15,7 +15,7 @@ from sweephand.domain.calendars import CalendarHistory
 from sweephand.domain.fates import Fate, FireFate, fate_of
 from sweephand.domain.ids import run_id_of_fire
 from sweephand.domain.job import Change, Head
-from sweephand.domain.ledger import Expected, expected, standing_for
+from sweephand.domain.ledger import Expected, FireStatus, LedgerRow, expected, standing_for
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import HoldPolicy, Schedule
 from sweephand.domain.timeline import Segment
@@ -37,6 +37,8 @@ class Window(Struct, frozen=True):
     stretches: Sequence[Segment]
     since: datetime
     until: datetime
+    born_at: datetime | None = None
+    """When the job came to be, where that is after the window's beginning."""
 
     @property
     def count(self) -> int:
@@ -60,6 +62,11 @@ class Window(Struct, frozen=True):
             low, left = newest[0] if newest else low, left - len(newest)
         return list(expected(self.stretches, low, self.until))
 
+    def settled(self, row: LedgerRow) -> LedgerRow:
+        """The row; nothing is still to come of a fire from before the job was there."""
+        is_over = self.born_at is not None and row.fire_at < self.born_at and row.run_id is None
+        return replace(row, status=FireStatus.MISSING) if is_over and row.status is FireStatus.PENDING else row
+
     def schedule_at(self, fire_at: datetime) -> Schedule | None:
         """The schedule that named a fire."""
         for one in self.stretches:
@@ -74,10 +81,10 @@ def window_of(world: World, head: Head, *, since: datetime, until: datetime) -> 
     changes = world.jobs.timeline(head.key, since=since)
     stretches = stretches_of(world, head.key, changes)
     job = job_of(world, head)
-    if job is not None and (not changes or changes[0].at > since):
-        born_at = changes[0].at if changes else None
+    born_at = changes[0].at if changes and changes[0].at > since else None
+    if job is not None and born_at is not None:
         stretches.insert(0, Segment(since, born_at, head.version, job.schedule, job.catchup))
-    return Window(head, changes, stretches, since, until)
+    return Window(head, changes, stretches, since, until, born_at)
 
 
 def fates(world: World, window: Window, *, order: Order = Order.OLDEST, limit: int = PAGE) -> list[FireFate]:
@@ -90,12 +97,12 @@ def fates(world: World, window: Window, *, order: Order = Order.OLDEST, limit: i
     rows = rows_of(world, key, owed, runs, window.changes, since=low, until=high)
     named = {fire.fire_at for fire in owed}
     by_fire = _by_fire(runs)
-    judged = [
-        FireFate(row.fire_at, fate_of(row, [*own, *standing_for(row.fire_at, runs)]), _next_generation(own))
-        for row in rows
-        if row.fire_at in named
-        for own in [by_fire.get(run_id_of_fire(row.fire_at), [])]
-    ]
+    judged = []
+    for row in rows:
+        if row.fire_at in named:
+            own = by_fire.get(run_id_of_fire(row.fire_at), [])
+            became = fate_of(window.settled(row), [*own, *standing_for(row.fire_at, runs)])
+            judged.append(FireFate(row.fire_at, became, _next_generation(own)))
     found = list(_unless_closed(world, window, judged))
     return found if order is Order.OLDEST else found[::-1]
 
