@@ -141,7 +141,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         ),
         "backfill": Rights(
             tables={
-                JOBS.name: (GET, QUERY),
+                JOBS.name: (GET, GET_ALL, QUERY),
                 RUNS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
                 DUE.name: (PUT_ALL,),
                 CONTROL.name: (GET, PUT),
