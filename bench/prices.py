@@ -1,4 +1,5 @@
-"""What AWS and others charge, in dollars; AWS in us-east-1. One place, each with where it was read and when.
+"""What AWS and others charge, in dollars; AWS in us-east-1. Each in one place, with where it was read and when:
+what an estimate of the product needs too, in `sweephand/domain/prices.py`, and all else here.
 
 None of them was checked against a bill. "Official" is the seller's own page; "secondary" is somebody else's, and
 "general knowledge" is nobody's: both are to be checked again before a decision rests on them.
@@ -9,25 +10,26 @@ from __future__ import annotations
 from math import ceil
 from typing import Final
 
-MILLION: Final = 1_000_000
+from sweephand.domain import prices as ours
 
-# DynamoDB, on demand, since 2024-11-01. Secondary: airbyte 2025-07, jusdb (pages that still say 1.25 / 0.25 are old).
-# Point-in-time recovery, by the size of the table: general knowledge.
-DYNAMODB_WRITE_UNIT: Final = 0.625 / MILLION
-DYNAMODB_READ_UNIT: Final = 0.125 / MILLION
+MILLION: Final = ours.MILLION
+DYNAMODB_WRITE_UNIT: Final = ours.DYNAMODB_WRITE_UNIT
+DYNAMODB_READ_UNIT: Final = ours.DYNAMODB_READ_UNIT
+SQS_FAIR_REQUEST: Final = ours.SQS_FAIR_REQUEST
+STEP_FUNCTIONS_TRANSITION: Final = ours.STEP_FUNCTIONS_TRANSITION
+
+# DynamoDB's storage. Secondary, as its units. Point-in-time recovery, by the size of the table: general knowledge.
 DYNAMODB_GB_MONTH: Final = 0.25
 DYNAMODB_RECOVERY_GB_MONTH: Final = 0.20
 
 # SQS, by requests of up to 64 KB each. Secondary: cloudburn 2026-03, factualminds 2026-06.
 SQS_REQUEST: Final = 0.40 / MILLION
-SQS_FAIR_REQUEST: Final = 0.50 / MILLION  # with a MessageGroupId on a standard queue: 0.10 more
 
 # Lambda on arm64. Official for the model, secondary (cloudchipr and others) for the figures.
 LAMBDA_REQUEST: Final = 0.20 / MILLION
 LAMBDA_GB_SECOND: Final = 0.0000133334
 
-# Step Functions. Official (an old page), and secondary: wring 2026-03. Express is charged by 64 MB and 100 ms.
-STEP_FUNCTIONS_TRANSITION: Final = 25.0 / MILLION
+# Step Functions Express, charged by 64 MB and 100 ms. Official (an old page), and secondary: wring 2026-03.
 STEP_FUNCTIONS_EXPRESS_REQUEST: Final = 1.00 / MILLION
 STEP_FUNCTIONS_EXPRESS_GB_SECOND: Final = 0.00001667
 

@@ -25,7 +25,7 @@ from infra.options import Options
 from infra.rest import RestApi
 from infra.role import Places
 from sweephand.settings import Settings
-from sweephand.topology import DAG_RUN, EXECUTION, Machine, Names
+from sweephand.topology import BACKFILLING, DAG_RUN, EXECUTION, Machine, Names
 
 
 class ApplicationStack(Stack):
@@ -104,7 +104,7 @@ class ApplicationStack(Stack):
         client = self._front.client(data.people, names)
         knows_people = replace(usual, issuer=data.people.issuer, audience=client.user_pool_client_id)
         knows_targets = replace(usual, targets=" ".join(options.targets), sdk_actions=" ".join(options.sdk_actions))
-        machine, dag_machine = (self._machine_arn(names, one) for one in (EXECUTION, DAG_RUN))
+        machine, dag_machine, backfilling = (self._machine_arn(names, one) for one in (EXECUTION, DAG_RUN, BACKFILLING))
         bucket = data.buckets.artifacts.bucket_name
         resolves = replace(usual, secret_arns=",".join(options.secret_arns))
         settings = {
@@ -113,12 +113,14 @@ class ApplicationStack(Stack):
                 replace(resolves, machine=machine, dag_machine=dag_machine, batch_seconds=options.batch_seconds)
             ),
             "advance": replace(usual, dag_machine=dag_machine),
+            "backfill": replace(usual, backfill_machine=backfilling),
             "api": self._containers.allowed(
                 replace(
                     knows_targets,
                     secret_arns=resolves.secret_arns,
                     http_may_reach=reaches.http_may_reach,
                     artifacts=bucket,
+                    backfill_machine=backfilling,
                 )
             ),
             "call": knows_targets,

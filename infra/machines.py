@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
@@ -17,7 +17,7 @@ from infra.layers import ROOT
 from infra.logs import LogGroup
 from infra.options import Options
 from infra.queues import FAILED
-from sweephand.topology import DAG_RUN, MACHINES, Machine, Names
+from sweephand.topology import BACKFILLING, DAG_RUN, MACHINES, Machine, Names
 
 
 class Machines(Construct):
@@ -39,7 +39,7 @@ class Machines(Construct):
         self._key = kms.Key.from_key_arn(self, "Key", key.key_arn)
         self._names, self._functions, self._options = names, functions, options
         self.all = {machine.name: self._machine(machine) for machine in MACHINES}
-        self._put_aside(self.all[DAG_RUN.name], undelivered)
+        self._put_aside([self.all[machine.name] for machine in (DAG_RUN, BACKFILLING)], undelivered)
 
     def _machine(self, machine: Machine) -> sfn.StateMachine:
         id_, name = "".join(map(str.capitalize, machine.name.split("_"))), self._names.machine(machine)
@@ -58,7 +58,7 @@ class Machines(Construct):
             logs=sfn.LogOptions(destination=group, level=sfn.LogLevel.ALL, include_execution_data=False),
         )
 
-    def _put_aside(self, machine: sfn.StateMachine, undelivered: sqs.IQueue) -> None:
+    def _put_aside(self, machines: Sequence[sfn.StateMachine], undelivered: sqs.IQueue) -> None:
         """Executions that failed are told of where one alarm watches: a metric of their own would be paid for."""
         events.CfnRule(
             self,
@@ -67,7 +67,10 @@ class Machines(Construct):
             event_pattern={
                 "source": ["aws.states"],
                 "detail-type": ["Step Functions Execution Status Change"],
-                "detail": {"stateMachineArn": [machine.state_machine_arn], "status": ["FAILED", "TIMED_OUT"]},
+                "detail": {
+                    "stateMachineArn": [machine.state_machine_arn for machine in machines],
+                    "status": ["FAILED", "TIMED_OUT"],
+                },
             },
             targets=[events.CfnRule.TargetProperty(id="Undelivered", arn=undelivered.queue_arn)],
         )

@@ -77,6 +77,8 @@ REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
     ("App/Machines/Execute", "SF2", _TRACES),
     ("App/Machines/DagRunRole", "IAM5[Resource::*]", _DELIVERIES),
     ("App/Machines/DagRun", "SF2", _TRACES),
+    ("App/Machines/BackfillRole", "IAM5[Resource::*]", _DELIVERIES),
+    ("App/Machines/Backfill", "SF2", _TRACES),
     (
         "App/Containers/ExecutionRole",
         "IAM5[Resource::*]",

@@ -139,10 +139,20 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             },
             queues=_SEND_RUNS,
         ),
+        "backfill": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY),
+                RUNS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
+                DUE.name: (PUT_ALL,),
+                CONTROL.name: (GET, PUT),
+            },
+            queues={"low": SEND},
+            starts=("backfill",),
+        ),
         "project": Rights(
             tables={
                 JOBS.name: (GET, GET_ALL, QUERY),
-                RUNS.name: (GET, PUT, UPDATE),
+                RUNS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
                 DUE.name: (PUT_ALL,),
                 CONTROL.name: (GET, PUT),
                 VIEWS.name: (PUT_ALL,),
@@ -154,9 +164,9 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "audit": Rights(
             tables={
                 JOBS.name: (GET, GET_ALL, QUERY, UPDATE),
-                RUNS.name: (GET, QUERY, PUT),
+                RUNS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
                 DUE.name: (PUT_ALL,),
-                CONTROL.name: (GET, PUT),
+                CONTROL.name: (GET, QUERY, PUT),
             },
             queues=_SEND_RUNS,
         ),
@@ -179,6 +189,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
                 VIEWS.name: (QUERY,),
             },
             queues=_SEND_RUNS,
+            starts=("backfill",),
             wakes=True,
             run_log=("logs:GetLogEvents",),
             artifacts=("s3:ListBucket", "s3:GetObject"),

@@ -33,6 +33,7 @@ MAY_KNOW_BOTO: Final = {
 }
 MAY_ASSIGN_STATE: Final = {
     f"{PACKAGE}domain/run.py": "the lifecycle of a run",
+    f"{PACKAGE}domain/backfill.py": "the lifecycle of a backfill",
 }
 MAY_SLEEP: Final[Mapping[str, str]] = {}
 

@@ -210,6 +210,8 @@ def _mend(body: JSON, call: str, path_parameters: Mapping[str, Any]) -> None:
         case "redriveDeadLetters":
             body.pop("cursor", None)
             _shorten(body)
+        case "createBackfill":
+            body["from"], body["to"] = "2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z"  # a day that has passed
         case "rerunRun" if body.get("task") is not None:
             body["task"] = "main"
         case "leaseWork":

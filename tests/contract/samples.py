@@ -151,6 +151,8 @@ identities: Final = st.fixed_dictionaries(
         "rerun_of": st.none() | texts,
         "rerun_from": st.none() | texts,
         "parent": st.none() | texts,
+        "backfill": st.none() | texts,
+        "interval_start": st.none() | instants,
         "note": st.none() | texts,
     }
 )

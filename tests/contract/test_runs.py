@@ -29,7 +29,10 @@ from tests.contract.samples import (
 )
 from tests.contract.world import Stores, VirtualClock
 
-IDENTITY = ("fire_at", "start_at", "trigger", "created_at", "params", "rerun_of", "rerun_from", "parent", "note")
+IDENTITY = (
+    *("fire_at", "start_at", "trigger", "created_at", "params", "rerun_of", "rerun_from", "parent", "note"),
+    *("backfill", "interval_start"),
+)
 
 
 def test_every_field_of_a_run_comes_back(stores: Stores, examples: settings) -> None:

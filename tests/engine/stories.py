@@ -8,9 +8,18 @@ from functools import partial
 from typing import Any, Final
 
 from sweephand.calls import Outcome, Succeeded
+from sweephand.domain.backfill import BackfillKey, Wanted
 from sweephand.domain.events import Event
 from sweephand.domain.job import CatchupPolicy
 from sweephand.engine.audit import audit
+from sweephand.engine.backfill import backfill, see_to_backfills
+from sweephand.engine.backfills import (
+    backfills_of,
+    cancel_backfill,
+    pause_backfill,
+    resume_backfill,
+    start_backfill,
+)
 from sweephand.engine.cancel import cancel
 from sweephand.engine.complete import complete
 from sweephand.engine.delete import delete
@@ -283,6 +292,41 @@ def _done(town: Town, world: World) -> None:
     town.work(world)
 
 
+def _early(collapse: bool = False) -> Wanted:
+    """The three days before the job was there."""
+    return Wanted(START - timedelta(days=3), START, max_active=2, collapse=collapse)
+
+
+def _ask(_town: Town, world: World, *, collapse: bool = False) -> None:
+    start_backfill(world, job(), _early(collapse), actor="ann", idempotency_key="once")
+
+
+def _asked_for(town: Town) -> None:
+    """A backfill of three runs, two of which are queued."""
+    town.put(schedule="5 12 * * *")
+    _ask(town, town.world)
+
+
+def _one_ended(town: Town) -> None:
+    """One of the two runs under way has ended, and nobody knows yet."""
+    _asked_for(town)
+    (delivery,) = town.stores.inbox.receive(Lane.LOW, most=1, hold=HOLD)
+    town.deliver(town.world, delivery)
+
+
+def _own(town: Town) -> BackfillKey:
+    return backfills_of(town.world, job())[0].key
+
+
+def _filled(town: Town) -> None:
+    """Somebody looks after backfills, and follows what ends: now, and when a lost message was made up for."""
+    for minutes in (0, 0, 0, 7, 0, 0):
+        town.advance(minutes=minutes)
+        see_to_backfills(town.world)
+        town.drive()
+        town.follow("job")
+
+
 CLIENTS: Final = {
     "put a new job": Story(lambda _town: None, lambda _town, world: _put(world, "*/5 * * * *", None)),
     "put an edit": Story(_running, lambda _town, world: _put(world, "*/3 * * * *", 1)),
@@ -327,6 +371,10 @@ CLIENTS: Final = {
         steps(lambda town: town.put(schedule="5 12 * * *"), lambda town: town.advance(minutes=7)),
         lambda _town, world: rerun(world, run_key(at("12:05")), idempotency_key="again"),
     ),
+    "ask for a backfill": Story(steps(lambda town: town.put(schedule="5 12 * * *")), _ask, then=_filled),
+    "ask for a collapsed backfill": Story(
+        steps(lambda town: town.put(schedule="5 12 * * *")), partial(_ask, collapse=True), then=_filled
+    ),
     "cancel a planned run": Story(_running, lambda _town, world: cancel(world, run_key(at("12:10")), actor="ann")),
     "cancel a running run that another waits for": Story(
         _waiter, lambda _town, world: cancel(world, run_key(at("12:05")), actor="ann")
@@ -346,6 +394,19 @@ REPORTS: Final = {
     "something happens elsewhere": Story(
         _listeners, lambda _town, world: occur(world, NS, Event("shop", "order", {"paid": True}, "order-1"))
     ),
+    "cancel a backfill": Story(
+        _asked_for, lambda town, world: cancel_backfill(world, _own(town), actor="ann"), then=_filled
+    ),
+    "pause a backfill": Story(
+        _one_ended,
+        lambda town, world: pause_backfill(world, _own(town), actor="ann"),
+        then=steps(_filled, lambda town: resume_backfill(town.world, _own(town), actor="ann"), _filled),
+    ),
+    "resume a backfill": Story(
+        steps(_one_ended, lambda town: pause_backfill(town.world, _own(town), actor="ann")),
+        lambda town, world: resume_backfill(world, _own(town), actor="ann"),
+        then=_filled,
+    ),
     "follow a success": Story(_one_upstream, _follow),
     "follow the successes of a gate": Story(_two_upstreams, _follow),
     "pull and report": Story(_offered, _done, then=_workers_come),
@@ -364,6 +425,8 @@ REPORTS: Final = {
 """What is repeated until it is heard."""
 
 DELIVERIES: Final = {
+    "go on with a backfill": Story(_one_ended, lambda town, world: backfill(world, _own(town)), then=_filled),
+    "look after backfills": Story(_one_ended, lambda _town, world: see_to_backfills(world), then=_filled),
     "follow a success, or leave it to the audit": Story(_one_upstream, _follow, then=_second_look),
     "follow the successes of a gate, or leave it to the audit": Story(_two_upstreams, _follow, then=_second_look),
     "attempt that offers": Story(

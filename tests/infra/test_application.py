@@ -88,12 +88,13 @@ def test_functions_know_what_they_need_to_reach(assembly: Assembly) -> None:
     }
     assert {name: more for name, more in knows.items() if more} == {
         "advance": {"dag_machine"},
-        "api": {"artifacts", "agent_image"},
+        "api": {"artifacts", "agent_image", "backfill_machine"},
         "attempt": {
             *("machine", "dag_machine", "url", "artifacts", "cluster", "subnets", "security_group"),
             *("task_role", "execution_role", "agent_image"),
         },
         "authorize": {"issuer", "audience"},
+        "backfill": {"backfill_machine"},
         "execute": {"artifacts"},
         "live": {"issuer", "audience", "live", "origin"},
     }

@@ -12,13 +12,19 @@ from threading import Lock
 from types import ModuleType
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from infra.rights import LOG
 from sweephand.domain.access import Role
+from sweephand.domain.backfill import BackfillEvent, BackfillKey, Only, Wanted
 from sweephand.domain.fields import instant
-from sweephand.domain.ids import DEFAULT, JobKey, JobName, RunKey
+from sweephand.domain.ids import DEFAULT, JobKey, JobName, RunId, RunKey
 from sweephand.domain.limits import REDRIVES_MAX
 from sweephand.domain.reasons import Reason, ReasonCode
+from sweephand.domain.run import Run, RunState, Trigger
 from sweephand.engine.advance import WAVES_MAX
+from sweephand.engine.backfill import LOOKS_MAX, read, write
+from sweephand.engine.backfills import found_backfill, start_backfill
 from sweephand.engine.issue import issue
 from sweephand.engine.put import put
 from sweephand.engine.trigger import trigger
@@ -29,7 +35,16 @@ from sweephand.messages import AttemptRun, SweepShards, encode
 from sweephand.ports import Lane
 from sweephand.testing.virtual import SeededDice, VirtualClock
 from sweephand.topology import ARTIFACTS_PREFIX, DAG_RUN, FUNCTIONS, QUEUES, Names
-from tests.api import test_contract, test_logs, test_runs, test_secrets, test_shared, test_why, test_workers
+from tests.api import (
+    test_backfills,
+    test_contract,
+    test_logs,
+    test_runs,
+    test_secrets,
+    test_shared,
+    test_why,
+    test_workers,
+)
 from tests.api.client import START, VirtualCloud
 from tests.infra.assembly import ROOT, Assembly, listed, synthesized
 from tests.operators.aws.account import TARGETS, a_call, neighbourhood, operators
@@ -70,7 +85,16 @@ NOT_CALLED: Final = {
 """Policies of a role that no handler's own call needs, and why they are there."""
 
 LANES_OF_RUNS: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
-STORIES: Final = (test_contract, test_logs, test_runs, test_secrets, test_shared, test_why, test_workers)
+STORIES: Final = (
+    test_backfills,
+    test_contract,
+    test_logs,
+    test_runs,
+    test_secrets,
+    test_shared,
+    test_why,
+    test_workers,
+)
 
 
 class Recorder:
@@ -408,6 +432,60 @@ def several_tasks_that_nobody_waits_for(place: VirtualCloud) -> None:
     place.go_on(minutes=45)
 
 
+def backfills_that_only_one_sees_to(place: VirtualCloud) -> None:
+    """Whoever goes on with a backfill does all of it: counts, puts what is next, ends what was cancelled, hands on."""
+    day = {"name": "daily", "schedule": "0 6 * * *", "command": "x", "timeout": "30s"}
+    place.admin.post("/jobs", day).expect(201)
+    window = Wanted(place.now - timedelta(days=9), place.now, max_active=1)
+    for who in ("backfill", "audit", "project"):
+        window = replace(window, only=Only.ALL)
+        own = start_backfill(place.world, JobKey(DEFAULT, JobName("daily")), window, actor="test").key
+        told = {"backfill": str(own), "generation": 0, "came": {"looks": LOOKS_MAX if who == "backfill" else 0}}
+
+        def sees(who: str = who, told: dict[str, Any] = told) -> None:
+            if who == "project":
+                place.jump(seconds=10)
+                _poll(place, who)
+            else:
+                place.deployment.invoke(who, told)
+
+        _poll(place, "low")
+        sees()
+        rev, left = read(place.world, own) or (0, None)
+        assert left is not None
+        assert (left.made, left.generation) == (2, int(who == "backfill")), who
+        _poll(place, "low")
+        stopped = left.after(BackfillEvent.CANCELLED, now=place.now)
+        unstarted = _unstarted(place, own, who)
+        taken = replace(stopped, active=(*stopped.active, unstarted.key.run_id))
+        assert place.world.runs.create([unstarted]) == [True]
+        assert write(place.world, taken, expected=rev)
+        sees()
+        assert found_backfill(place.world, own).is_over, who
+
+
+def _unstarted(place: VirtualCloud, own: BackfillKey, who: str) -> Run:
+    """A run of the backfill that waits for nobody."""
+    fire_at = instant("2020-01-01T06:00:00Z", "")
+    return Run(
+        RunKey(own.job, RunId(f"20200101T060000Z.{len(who)}")),
+        fire_at,
+        fire_at,
+        place.now,
+        place.now,
+        trigger=Trigger.BACKFILL,
+        backfill=own.id,
+        state=RunState.QUEUED,
+    )
+
+
+def _poll(place: VirtualCloud, name: str) -> None:
+    """Only this source does all that it can."""
+    (source,) = [one for one in place.deployment.sources if one.name == name]
+    while source.poll():
+        continue
+
+
 def _put_and_trigger(place: VirtualCloud, job: dict[str, Any], *, times: int) -> None:
     head = put(place.world, DEFAULT, job, actor="test", expected=None)
     for _ in range(times):
@@ -453,6 +531,7 @@ OWN_STORIES: Final = [
     containers_that_come_and_go,
     several_tasks,
     several_tasks_that_nobody_waits_for,
+    backfills_that_only_one_sees_to,
 ]
 
 _TIMELINE: Final = "what was in force is read where a job was changed between a fire, or a success, and now"
@@ -463,6 +542,7 @@ _PAUSED: Final = "a pause after failures settles what no sweep has planned"
 UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("advance", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("advance", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
+    ("backfill", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("settle", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("settle", "dynamodb:BatchWriteItem", "sweephand-due"): _PAUSED,
     ("settle", "dynamodb:PutItem", "sweephand-runs"): _PAUSED,
@@ -475,7 +555,6 @@ UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("attempt", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
     ("attempt", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("project", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
-    ("project", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("watch", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("watch", "dynamodb:BatchWriteItem", "sweephand-due"): _GIVEN_UP,
     ("watch", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,

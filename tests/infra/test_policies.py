@@ -176,6 +176,8 @@ def test_executions_are_started_and_woken_by_those_who_must(assembly: Assembly) 
         ("states:StartExecution", "sweephand-execute", roles["attempt"]),
         ("states:StartExecution", "sweephand-dag_run", roles["attempt"]),
         ("states:StartExecution", "sweephand-dag_run", roles["advance"]),
+        ("states:StartExecution", "sweephand-backfill", roles["api"]),
+        ("states:StartExecution", "sweephand-backfill", roles["backfill"]),
         *(("states:SendTaskSuccess", "sweephand-dag_run", roles[name]) for name in waking),
     }
 

@@ -91,7 +91,11 @@ def test_every_function_has_an_alarm_or_a_dead_letter_queue_behind_it(assembly: 
     functions = assembly.named("Lambda::Function", "FunctionName")
     answering = {"api", "authorize"}  # their failures are the API's own, which are alarmed
     called = {"execute", "call"}  # their failures are outcomes, which `attempt` and the machine store
-    advancing = {"advance", "settle"}  # their machine tries again, and is put aside where that does not help
+    advancing = {
+        "advance",
+        "settle",
+        "backfill",
+    }  # their machine tries again, and is put aside where that does not help
     behind = {
         source.properties["FunctionName"]["Fn::GetAtt"][0]
         for source in assembly.of("Lambda::EventSourceMapping")
@@ -115,8 +119,8 @@ def test_every_machine_is_alarmed_or_its_failures_are_put_aside_where_an_alarm_i
         if one.properties["EventPattern"]["source"] == ["aws.states"]
     ]
     assert rule["EventPattern"]["detail"]["status"] == ["FAILED", "TIMED_OUT"]
-    (told,) = rule["EventPattern"]["detail"]["stateMachineArn"]
-    assert machines == _watched(assembly, "StateMachineArn") | {told["Ref"]}
+    told = rule["EventPattern"]["detail"]["stateMachineArn"]
+    assert machines == _watched(assembly, "StateMachineArn") | {one["Ref"] for one in told}
     undelivered = assembly.named("SQS::Queue", "QueueName")[NAMES.queue(UNDELIVERED)]
     assert [undelivered.id in json.dumps(target["Arn"]) for target in rule["Targets"]] == [True]
     (policy,) = [

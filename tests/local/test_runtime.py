@@ -16,9 +16,11 @@ from msgspec.structs import replace
 
 from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.clock import SystemClock, SystemDice
+from sweephand.domain.backfill import BackfillState, Wanted
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunKey
 from sweephand.domain.run import Run, RunState
 from sweephand.embedded import PACE, Stores, open_stores
+from sweephand.engine.backfills import backfills_of, found_backfill, start_backfill
 from sweephand.engine.cancel import cancel
 from sweephand.engine.ledger import ledger
 from sweephand.engine.put import put
@@ -27,6 +29,8 @@ from sweephand.errors import Conflict, Defect, InvalidInput, Unavailable
 from sweephand.local import Runtime
 from sweephand.messages import SweepShards
 from sweephand.ports import Lane, Letter
+from tests.engine.faults import dying_before
+from tests.engine.world import Crash
 from tests.local.waiting import until
 
 DEFAULT = Namespace("default")
@@ -353,3 +357,34 @@ def test_the_status_view_follows_and_goes_on_after_a_restart(stores: Stores) -> 
                 apply(runtime, "job")
             start(runtime, "job")
             await_shown(runtime, count)
+
+
+def test_a_backfill_is_brought_to_its_end(stores: Stores) -> None:
+    tasks = Tasks()
+    with running(stores, tasks) as runtime:
+        key = apply(runtime, "daily", schedule="0 0 * * *")
+        now = CLOCK.now()
+        wanted = Wanted(now - timedelta(days=12), now - timedelta(days=2), max_active=3)
+        own = start_backfill(runtime.world, key, wanted, actor="test").key
+        until(
+            lambda: found_backfill(runtime.world, own).state is BackfillState.DONE,
+            within_s=30,
+            what="the backfill's end",
+        )
+    ended = found_backfill(runtime.world, own)
+    assert (ended.count, dict(ended.ended), len(tasks.calls)) == (10, {"succeeded": 10}, 10)
+    assert runtime.defects == 0
+
+
+def test_a_backfill_that_a_dead_process_left_is_gone_on_with(stores: Stores) -> None:
+    first = make(stores, Tasks())
+    key = apply(first, "daily", schedule="0 0 * * *")
+    now = CLOCK.now()
+    wanted = Wanted(now - timedelta(days=4), now - timedelta(days=2), max_active=1)
+    with pytest.raises(Crash):
+        start_backfill(dying_before(first.world, "runs.create"), key, wanted, actor="test")
+    tasks = Tasks()
+    with running(stores, tasks) as runtime:
+        (own,) = [one.key for one in backfills_of(runtime.world, key)]
+        until(lambda: found_backfill(runtime.world, own).state is BackfillState.DONE, within_s=30, what="its end")
+    assert len(tasks.calls) == 2

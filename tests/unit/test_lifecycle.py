@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sweephand.domain.backfill import BACKFILL_LIFECYCLE
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.job import A_MOMENT, JOB_LIFECYCLE, CatchupPolicy, Head, JobEvent, JobStatus
 from sweephand.domain.lifecycle import Lifecycle
@@ -24,7 +25,7 @@ from sweephand.domain.task import TASK_LIFECYCLE, TaskState
 from sweephand.errors import IllegalTransition
 
 PAGE = Path(__file__).parents[2] / "docs" / "lifecycle.md"
-LIFECYCLES: tuple[Lifecycle[Any, Any], ...] = (JOB_LIFECYCLE, RUN_LIFECYCLE, TASK_LIFECYCLE)
+LIFECYCLES: tuple[Lifecycle[Any, Any], ...] = (JOB_LIFECYCLE, RUN_LIFECYCLE, TASK_LIFECYCLE, BACKFILL_LIFECYCLE)
 PAIRS = [
     (lifecycle, state, event) for lifecycle in LIFECYCLES for state in lifecycle.states for event in lifecycle.events
 ]

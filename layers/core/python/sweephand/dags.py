@@ -1,4 +1,4 @@
-"""How far runs of several tasks are, and who advances them: the ports for it."""
+"""How far runs of several tasks are, who advances them, and who keeps backfills going: the ports for it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Protocol
 
+from sweephand.domain.backfill import BackfillKey
 from sweephand.domain.ids import RunKey
 from sweephand.domain.progress import Progress
 
@@ -45,3 +46,10 @@ class Machines(Protocol):
 
     def wake(self, token: str) -> None:
         """Let the sleeper go on; one that is gone needs nothing."""
+
+
+class Fillers(Protocol):
+    """What keeps going on with backfills, in an execution of its own for each."""
+
+    def start(self, backfill: BackfillKey, *, generation: int) -> None:
+        """Have the backfill gone on with from now on; the same generation again changes nothing."""

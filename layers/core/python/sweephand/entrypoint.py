@@ -92,7 +92,8 @@ def deployed(machine: aws.StepFunctions | None = None) -> World:
     )
     pace = replace(aws.PACE, lookahead=timedelta(minutes=own.lookahead_minutes), attempt_max=EXECUTE_MAX, launches=True)
     world = World.over(stores, clock=now, dice=chance, target=NoTarget(), pace=pace, owner=chance.nonce())
-    return replace(world, machines=machine or dag_machine())
+    fillers = aws.backfill_machine(own.backfill_machine, _config())
+    return replace(world, machines=machine or dag_machine(), fillers=fillers)
 
 
 def dag_machine() -> aws.StepFunctions:

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from sweephand.artifacts import Artifacts
 from sweephand.calls import Target
-from sweephand.dags import Dags, Machines
+from sweephand.dags import Dags, Fillers, Machines
 from sweephand.domain.budget import Lately
 from sweephand.domain.dag import Graph
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
@@ -434,6 +434,8 @@ class World(Stores, frozen=True):
     """Runs that external workers are being given by this process right now: others need not try for them."""
     machines: Machines | None = None
     """Where there is none, whoever has a run's message advances it."""
+    fillers: Fillers | None = None
+    """Where there is none, housekeeping goes on with backfills."""
 
     @classmethod
     def over(cls, stores: Stores, *, clock: Clock, dice: Dice, target: Target, pace: Pace, owner: str) -> World:

@@ -31,6 +31,8 @@ class Settings(Struct, frozen=True):
     """The ARN of the machine that waits for long tasks."""
     dag_machine: str = ""
     """The ARN of the machine that advances runs of several tasks."""
+    backfill_machine: str = ""
+    """The ARN of the machine that keeps backfills going."""
     live: str = ""
     """Where messages to WebSocket connections are sent."""
     artifacts: str = ""

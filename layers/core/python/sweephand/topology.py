@@ -159,6 +159,8 @@ ADVANCE: Final = Function("advance", 2 * _A_MINUTE, 512)
 """Lets a run of several tasks go on; the machine `dag_run` calls it, and its state's time-out is longer."""
 SETTLE: Final = Function("settle", _A_MINUTE, 256)
 """Ends a run whose tasks are over; the same machine calls it."""
+BACKFILL: Final = Function("backfill", 2 * _A_MINUTE, 512)
+"""Goes on with a backfill; the machine of its name calls it, and `project` does the same whenever a run of it ends."""
 AUDIT: Final = Function("audit", 5 * _A_MINUTE, 512, (Every(5 * _A_MINUTE),))
 _TASK_STOPPED: Final = {
     "source": ["aws.ecs"],
@@ -185,6 +187,7 @@ FUNCTIONS: Final = (
     CALL,
     ADVANCE,
     SETTLE,
+    BACKFILL,
     PROJECT,
     AUDIT,
     WATCH,
@@ -198,7 +201,8 @@ EXECUTE_MAX: Final = 14 * _A_MINUTE
 
 EXECUTION: Final = Machine("execute", calls=("attempt",), told=("execute", "call"))
 DAG_RUN: Final = Machine("dag_run", calls=("advance", "settle"), lasts_max=None)
-MACHINES: Final = (EXECUTION, DAG_RUN)
+BACKFILLING: Final = Machine("backfill", calls=("backfill",), lasts_max=None)
+MACHINES: Final = (EXECUTION, DAG_RUN, BACKFILLING)
 
 UNDELIVERED: Final = "undelivered"
 """The queue of what could not be handed to a function: ticks, and batches of changes."""

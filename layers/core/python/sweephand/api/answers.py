@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from sweephand.api.schemas import Moment
 from sweephand.domain.access import Role
+from sweephand.domain.backfill import BackfillState, Only, Order
 from sweephand.domain.ledger import FireStatus
 from sweephand.domain.run import RunState, Trigger
 from sweephand.logs import Stream
@@ -108,6 +109,9 @@ class Run(Told):
     output: Any
     error: Failed | None
     rerun_of: str | None
+    backfill_id: str = Field("", description="Only of a run of a backfill.")
+    interval_start: str = Field("", description="Only of a run that stands for several fires, as is intervalEnd.")
+    interval_end: str = ""
     tasks: list[TaskRun]
     task_counts: dict[str, int] = Field(default_factory=dict, description="Only of a run of several tasks.")
     more_tasks: bool = Field(False, description="Whether there are more than are shown here.")
@@ -180,6 +184,53 @@ class LedgerLine(Told):
     run_id: str | None
     skew_ms: int | None
     reason: str | None
+
+
+class Backfill(Told):
+    backfill_id: str
+    job_id: str
+    state: BackfillState
+    reason: str | None
+    from_: Moment = Field(alias="from")
+    to: Moment
+    only: Only
+    order: Order
+    max_active: int
+    collapse: bool
+    count: int
+    made: int
+    active: list[str]
+    succeeded: int
+    failed: int
+    cancelled: int
+    skipped: int
+    progress: int
+    created_at: Moment
+    created_by: str
+    ended_at: Moment | None
+    note: str | None
+
+
+class Cost(Told):
+    dollars: float
+    write_units: int
+    transitions: int
+    basis: str
+
+
+class BackfillEstimate(Told):
+    dry_run: Literal[True]
+    from_: Moment = Field(alias="from")
+    to: Moment
+    only: Only
+    collapse: bool
+    count: int = Field(description="Fires that it would make up for.")
+    runs: int = Field(description="Runs that this takes.")
+    undone: int = Field(description="Fires of the window that are missing or failed.")
+    fires: dict[str, int] = Field(description="What became of the fires of the window, and of how many.")
+    first_fire_at: Moment | None
+    last_fire_at: Moment | None
+    cost: Cost
 
 
 class Blocking(Told):

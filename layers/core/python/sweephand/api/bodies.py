@@ -10,6 +10,7 @@ from pydantic.config import JsonDict
 
 from sweephand.api.schemas import CURSOR_PATTERN, Instant, Name, Note, Params, bounded
 from sweephand.domain.access import Role
+from sweephand.domain.backfill import ACTIVE_MAX, ACTIVE_USUAL, Only, Order, Wanted
 from sweephand.domain.job import CatchupPolicy
 from sweephand.domain.retry import FailureClass
 from sweephand.domain.shares import WEIGHT_MAX
@@ -69,6 +70,28 @@ class MarkBody(_Given):
 
 
 class NoteBody(_Given):
+    note: Note = ""
+
+
+class BackfillBody(_Given):
+    from_: Instant = Field(alias="from")
+    to: Instant
+    only: Literal["missing", "failed", "all"] = "missing"
+    order: Literal["oldest", "newest"] = "oldest"
+    max_active: int = Field(ACTIVE_USUAL, ge=1, le=ACTIVE_MAX)
+    collapse: bool = False
+    dry_run: bool = False
+    note: Note = ""
+
+    @property
+    def wanted(self) -> Wanted:
+        only, order = Only(self.only), Order(self.order)
+        return Wanted(self.from_, self.to, only, order, self.max_active, self.collapse)
+
+
+class CancelBackfillBody(_Given):
+    running: bool = False
+    """Whether those of its runs end too that have started."""
     note: Note = ""
 
 
@@ -160,6 +183,7 @@ class LimitsBody(_Given):
     jobs: int | None = Field(None, ge=0, le=10_000_000)
     frequent_jobs: int | None = Field(None, ge=0, le=1_000)
     requests_per_second: int | None = Field(None, ge=1, le=1_000_000)
+    backfills: int | None = Field(None, ge=0, le=1_000)
 
 
 class NamespaceBody(_Given):

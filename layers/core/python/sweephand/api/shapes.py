@@ -127,6 +127,12 @@ def run_row(run: Run) -> Shape:
         "rerunOf": run.rerun_of,
         **({"rerunFrom": run.rerun_from} if run.rerun_from else {}),
         **({"startedBy": run.parent.split("/", 1)[1]} if run.parent else {}),
+        **({"backfillId": run.backfill} if run.backfill else {}),
+        **(
+            {"intervalStart": moment(run.interval_start), "intervalEnd": moment(run.fire_at)}
+            if run.interval_start
+            else {}
+        ),
         "note": run.note,
     }
 

@@ -21,7 +21,7 @@ from sweephand.aws.fargate import Cluster, Fargate, images_of
 from sweephand.aws.jobs import DynamoJobs
 from sweephand.aws.live import Connections
 from sweephand.aws.logs import CloudWatchLogs
-from sweephand.aws.machines import StepFunctions
+from sweephand.aws.machines import BackfillMachine, StepFunctions
 from sweephand.aws.offers import DynamoOffers
 from sweephand.aws.queue import Addresses, SqsInbox, SqsQueue
 from sweephand.aws.replies import DynamoReplies
@@ -48,6 +48,7 @@ __all__ = [
     "PACE",
     "STOPPING",
     "Archive",
+    "BackfillMachine",
     "Changed",
     "Cluster",
     "Config",
@@ -56,6 +57,7 @@ __all__ = [
     "Stopped",
     "archive",
     "artifacts",
+    "backfill_machine",
     "changed_runs",
     "clients",
     "config",
@@ -136,6 +138,11 @@ def execute_target(
 def dag_machine(machine: str, config: Config) -> StepFunctions:
     """What advances runs of several tasks."""
     return StepFunctions(lambda: boto3.client("stepfunctions", config=config), machine=machine)
+
+
+def backfill_machine(machine: str, config: Config) -> BackfillMachine:
+    """What keeps backfills going."""
+    return BackfillMachine(lambda: boto3.client("stepfunctions", config=config), machine=machine)
 
 
 def unsealed_order(sealed: str, bound_to: Bound) -> str | None:

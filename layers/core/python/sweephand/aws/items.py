@@ -137,6 +137,8 @@ def run_item(run: Run, *, keep: timedelta) -> Item:
         "ro": text(run.rerun_of),
         "rf": text(run.rerun_from),
         "pa": text(run.parent),
+        "bf": text(run.backfill),
+        "is": instant(run.interval_start),
         "nt": text(run.note),
     }
     return item_of(*run_place(run.key), identity | run_fields(run, keep=keep))
@@ -179,6 +181,8 @@ def run_of(item: Item) -> Run:
         rerun_of=_s(item, "ro"),
         rerun_from=_s(item, "rf"),
         parent=_s(item, "pa"),
+        backfill=_s(item, "bf"),
+        interval_start=read_instant(item, "is"),
         note=_s(item, "nt"),
         state=RunState(item["st"]["S"]),
         reason=None if reason is None else Reason.of(reason),

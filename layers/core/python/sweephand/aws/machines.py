@@ -1,6 +1,6 @@
-"""What keeps runs of several tasks going: an execution of the machine `dag_run` for each generation of a run.
+"""What keeps runs of several tasks going, and backfills: an execution of a machine for each generation of one.
 
-An execution sleeps in a state that waits for its token to be answered; the answer says what it does next.
+An execution of `dag_run` sleeps in a state that waits for its token to be answered; the answer says what it does next.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from botocore.exceptions import ClientError
 
 from sweephand.aws.calls import asking, code_of
+from sweephand.domain.backfill import BackfillKey
 from sweephand.domain.ids import RunKey
 
 if TYPE_CHECKING:
@@ -59,7 +60,30 @@ class StepFunctions:
                     raise
 
 
-def execution_name(run: RunKey, generation: int) -> str:
+class BackfillMachine:
+    """The `Fillers` port."""
+
+    def __init__(self, make: Callable[[], SFNClient], *, machine: str) -> None:
+        self._make = make
+        self._machine = machine
+
+    @cached_property
+    def _client(self) -> SFNClient:
+        """Made for the first backfill: most cold starts have none."""
+        return self._make()
+
+    def start(self, backfill: BackfillKey, *, generation: int) -> None:
+        told = {"backfill": str(backfill), "generation": generation, "came": {"looks": 0}}
+        name = execution_name(backfill, generation)
+        with asking(f"start {backfill}"):
+            try:
+                self._client.start_execution(stateMachineArn=self._machine, name=name, input=json.dumps(told))
+            except ClientError as error:
+                if code_of(error) != "ExecutionAlreadyExists":  # safe: it is this generation's own, begun before
+                    raise
+
+
+def execution_name(what: RunKey | BackfillKey, generation: int) -> str:
     """A name as Step Functions allows one: at most 80 characters, of letters, digits and dashes."""
-    digest = blake2b(str(run).encode(), digest_size=20).hexdigest()
+    digest = blake2b(str(what).encode(), digest_size=20).hexdigest()
     return f"{digest}-{generation}"

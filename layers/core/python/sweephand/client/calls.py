@@ -136,6 +136,46 @@ class Client:
         """What a definition would mean, and change; nothing is stored."""
         return self._post("/plan", definition)
 
+    # Backfills.
+
+    def backfill(
+        self,
+        job: str,
+        *,
+        start: datetime,
+        end: datetime,
+        only: str = "missing",
+        order: str = "oldest",
+        max_active: int | None = None,
+        collapse: bool = False,
+        dry_run: bool = False,
+        note: str | None = None,
+    ) -> Document:
+        """Make up for the fires of a window; a dry run only says what that comes to."""
+        window = {"from": moment(start), "to": moment(end), "only": only, "order": order}
+        how = {"collapse": collapse, "dryRun": dry_run, **_given(maxActive=max_active, note=note)}
+        return self._post(_job(job, "backfills"), {**window, **how})
+
+    def backfills(self, job: str) -> Iterator[Document]:
+        """A job's backfills, the newest first."""
+        return self._http.pages(_job(job, "backfills"))
+
+    def get_backfill(self, job: str, backfill: str) -> Document:
+        """One backfill: how far it is, and what came of its runs."""
+        return self._get(_job(job, "backfills", backfill))
+
+    def pause_backfill(self, job: str, backfill: str, *, note: str = "") -> Document:
+        """It puts no more runs; those under way go on."""
+        return self._post(_job(job, "backfills", backfill, "pause"), {"note": note})
+
+    def resume_backfill(self, job: str, backfill: str, *, note: str = "") -> Document:
+        """It goes on where it was paused."""
+        return self._post(_job(job, "backfills", backfill, "resume"), {"note": note})
+
+    def cancel_backfill(self, job: str, backfill: str, *, running: bool = False, note: str = "") -> Document:
+        """It ends: what has not started never does; what has goes on, unless that is to end too."""
+        return self._post(_job(job, "backfills", backfill, "cancel"), {"running": running, "note": note})
+
     # Runs.
 
     def runs(

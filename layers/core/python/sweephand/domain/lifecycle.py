@@ -59,6 +59,7 @@ class Lifecycle(Struct, Generic[S, E], frozen=True):
 
 
 def _page() -> str:
+    from sweephand.domain.backfill import BACKFILL_LIFECYCLE
     from sweephand.domain.job import JOB_LIFECYCLE
     from sweephand.domain.run import RUN_LIFECYCLE
     from sweephand.domain.task import TASK_LIFECYCLE
@@ -67,7 +68,8 @@ def _page() -> str:
         "# Lifecycles\n\nGenerated from the tables in `sweephand/domain/` by `make docs`; "
         "a test fails when this page drifts.\n"
     )
-    return "\n\n".join([head.rstrip(), *(one.as_markdown() for one in (JOB_LIFECYCLE, RUN_LIFECYCLE, TASK_LIFECYCLE))])
+    lifecycles = (JOB_LIFECYCLE, RUN_LIFECYCLE, TASK_LIFECYCLE, BACKFILL_LIFECYCLE)
+    return "\n\n".join([head.rstrip(), *(one.as_markdown() for one in lifecycles)])
 
 
 if __name__ == "__main__":

@@ -123,6 +123,10 @@ class Run(Struct, frozen=True):
     """Where a rerun begins: `failed`, or `task:` and the first task's id; anew where it is None."""
     parent: str | None = None
     """The key of the task's run, in another job, that started this run and waits for it."""
+    backfill: str | None = None
+    """The id of the backfill that made it."""
+    interval_start: datetime | None = None
+    """Where the interval begins of a run that stands for several fires; that of any other begins at the fire before."""
     note: str | None = None
 
     state: RunState = RunState.PLANNED

@@ -224,7 +224,8 @@ def run_facts(run: Run, job: Job, task: Task) -> dict[str, Any]:
     if not _mentions([task.spec, cache.key if cache else ""], _INTERVAL):
         return facts
     previous = schedule.previous_before(fire_at) if schedule is not None and schedule.names(fire_at) else None
-    return {**facts, "intervalStart": _instant(previous or fire_at), "intervalEnd": _instant(fire_at)}
+    begins_at = run.interval_start or previous or fire_at
+    return {**facts, "intervalStart": _instant(begins_at), "intervalEnd": _instant(fire_at)}
 
 
 def _mentions(value: Any, words: tuple[str, ...]) -> bool:

@@ -27,7 +27,10 @@ from sweephand.embedded.encoding import (
 )
 from sweephand.ports import Clock
 
-_IDENTITY: Final = "job, run_id, fire_at, start_at, trigger, created_at, params, rerun_of, rerun_from, parent, note"
+_IDENTITY: Final = (
+    "job, run_id, fire_at, start_at, trigger, created_at, params, rerun_of, rerun_from, parent, note, backfill,"
+    " interval_start"
+)
 _MOVING: Final = (
     "state, reason, changed_at, rev, nonce, version, epoch, attempt, lost, owner, lease_until, wake_at,"
     " started_at, ended_at, progress, output, failure"
@@ -37,7 +40,7 @@ _NEXT_SEQ: Final = "(SELECT coalesce(max(seq), 0) + 1 FROM runs)"
 """The number of a write in the feed. Writers come one at a time, so the order of numbers is that of commits."""
 
 _INSERT: Final = (
-    f"INSERT INTO runs ({COLUMNS}, seq) VALUES ({'?,' * 28} {_NEXT_SEQ}) ON CONFLICT (job, run_id) DO NOTHING"
+    f"INSERT INTO runs ({COLUMNS}, seq) VALUES ({'?,' * 30} {_NEXT_SEQ}) ON CONFLICT (job, run_id) DO NOTHING"
 )
 _UPDATE: Final = (
     f"UPDATE runs SET ({_MOVING}) = ({','.join('?' * 17)}), seq = {_NEXT_SEQ} WHERE job = ? AND run_id = ? AND rev = ?"
@@ -201,6 +204,8 @@ def _identity_row(run: Run) -> Row:
         run.rerun_from,
         run.parent,
         run.note,
+        run.backfill,
+        micros_or_none(run.interval_start),
     )
 
 
@@ -233,29 +238,31 @@ def decode_run(row: Row, key: RunKey | None = None) -> Run:
         instant(row[2]),
         instant(row[3]),
         instant(row[5]),
-        instant(row[13]),
+        instant(row[15]),
         _TRIGGERS[row[4]],
         params=value_or_none(row[6]) or {},
         rerun_of=row[7],
         rerun_from=row[8],
         parent=row[9],
         note=row[10],
-        state=_STATES[row[11]],
-        reason=None if row[12] is None else Reason.of(row[12]),
-        rev=row[14],
-        nonce=row[15],
-        version=row[16],
-        epoch=row[17],
-        attempt=row[18],
-        lost=row[19],
-        owner=row[20],
-        lease_until=instant_or_none(row[21]),
-        wake_at=instant_or_none(row[22]),
-        started_at=instant_or_none(row[23]),
-        ended_at=instant_or_none(row[24]),
-        progress=row[25],
-        output=decode_output(value_or_none(row[26])),
-        failure=None if row[27] is None else Failure.decode(from_json(row[27])),
+        backfill=row[11],
+        interval_start=instant_or_none(row[12]),
+        state=_STATES[row[13]],
+        reason=None if row[14] is None else Reason.of(row[14]),
+        rev=row[16],
+        nonce=row[17],
+        version=row[18],
+        epoch=row[19],
+        attempt=row[20],
+        lost=row[21],
+        owner=row[22],
+        lease_until=instant_or_none(row[23]),
+        wake_at=instant_or_none(row[24]),
+        started_at=instant_or_none(row[25]),
+        ended_at=instant_or_none(row[26]),
+        progress=row[27],
+        output=decode_output(value_or_none(row[28])),
+        failure=None if row[29] is None else Failure.decode(from_json(row[29])),
     )
 
 

@@ -287,7 +287,13 @@ _FOURTH: Final[Migration] = (
     "ALTER TABLE runs ADD COLUMN parent TEXT",
 )
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH)
+_FIFTH: Final[Migration] = (
+    # Runs that make up for fires know which backfill they are of, and where the interval begins that several share.
+    "ALTER TABLE runs ADD COLUMN backfill TEXT",
+    "ALTER TABLE runs ADD COLUMN interval_start INTEGER",
+)
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 
 _SWITCH_TRIES: Final = 200
 _SWITCH_PAUSE_S: Final = 0.05

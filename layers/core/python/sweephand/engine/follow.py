@@ -1,10 +1,12 @@
-"""What follows from changes of runs: the status view, the jobs that come after, and the tasks that wait for them."""
+"""What follows from changes of runs: the status view, the jobs that come after, the tasks that wait for them, and the
+backfills that they are of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from sweephand.domain.run import Run, RunState
+from sweephand.engine.backfill import follow_backfills
 from sweephand.engine.hear import hear
 from sweephand.engine.project import project
 from sweephand.engine.release import release
@@ -23,6 +25,7 @@ def follow(world: World, batch: str, runs: Sequence[Run]) -> int:
     whole = [run for run in runs if not run.key.task]
     for run in whole:
         tell_parent(world, run)
+    follow_backfills(world, whole)
     succeeded = [run for run in whole if run.state is RunState.SUCCEEDED]
     dependents = {key: dependents_of(world, key) for key in {run.key.job for run in succeeded}}
     return sum(release(world, dependents[run.key.job], run) for run in succeeded if dependents[run.key.job])

@@ -62,7 +62,8 @@ def give_back(world: World, key: RunKey, job: Job, needs: list[Need], *, epoch: 
             woken = slot.waiters[0] if slot.waiters else None
             if _swap(world, slot, slot.left(key, epoch, woken, nonce=world.dice.nonce())):
                 if woken is not None:
-                    world.queue.send([Letter(AttemptRun(woken), lane=lane_of(job), group=woken.job.namespace)])
+                    lane = lane_of(world.runs.get(woken), job)
+                    world.queue.send([Letter(AttemptRun(woken), lane=lane, group=woken.job.namespace)])
                 break
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
-from sweephand.domain.ids import JobKey, RunId, run_id_of_fire
-from sweephand.domain.ledger import LedgerRow, expected, judge
+from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_fire
+from sweephand.domain.job import Change
+from sweephand.domain.ledger import (
+    Expected,
+    FireStatus,
+    LedgerRow,
+    collapsed_into,
+    expected,
+    judge,
+    unless_expired,
+)
 from sweephand.domain.run import Run
-from sweephand.domain.timeline import segments
+from sweephand.domain.timeline import Segment, segments
 from sweephand.engine.lookup import version_of
 from sweephand.ports import World
 
@@ -29,14 +38,40 @@ def ledger_page(
     A stretch of any length costs no more than its fires up to there, and the runs beside them.
     """
     changes = world.jobs.timeline(key, since=since)
-    jobs = {number: version_of(world, key, number).job for number in {change.version for change in changes}}
-    ahead = expected(segments(changes, jobs), since, until)
+    ahead = expected(stretches_of(world, key, changes), since, until)
     owed = list(islice(ahead, fires_max))
     following = next(ahead, None)
     reached = following.fire_at if following is not None else until
-    dropped = world.runs.dropped(key, since=since, until=reached)
-    rows = judge(owed, runs_between(world, key, since, reached), dropped, changes, now=world.clock.now())
-    return rows, reached
+    runs = list(runs_between(world, key, since, reached))
+    return rows_of(world, key, owed, runs, changes, since=since, until=reached), reached
+
+
+def stretches_of(world: World, key: JobKey, changes: Sequence[Change]) -> list[Segment]:
+    """What was in force when, by these changes."""
+    return segments(
+        changes, {number: version_of(world, key, number).job for number in {one.version for one in changes}}
+    )
+
+
+def rows_of(
+    world: World,
+    key: JobKey,
+    owed: Sequence[Expected],
+    runs: list[Run],
+    changes: Sequence[Change],
+    *,
+    since: datetime,
+    until: datetime,
+) -> list[LedgerRow]:
+    """The rows of these fires; `runs` are those between, to which those are added that stand for several of them."""
+    dropped = world.runs.dropped(key, since=since, until=until)
+    beyond = collapsed_into(dropped) - {run.key.run_id for run in runs}
+    if beyond:
+        runs += world.runs.several([RunKey(key, run_id) for run_id in sorted(beyond)])
+    rows = judge(owed, runs, dropped, changes, now=world.clock.now())
+    if not any(row.status is FireStatus.MISSING for row in rows):
+        return rows
+    return unless_expired(rows, world.runs.pages(key, since=since, until=until))
 
 
 def runs_between(world: World, key: JobKey, since: datetime, until: datetime) -> Iterator[Run]:

@@ -10,7 +10,7 @@ from sweephand.domain.dag import Graph, compiled
 from sweephand.domain.ids import JobKey, RunKey
 from sweephand.domain.job import Head, Job, JobStatus, JobVersion, Priority
 from sweephand.domain.mapping import parts_of
-from sweephand.domain.run import Run
+from sweephand.domain.run import Run, Trigger
 from sweephand.domain.timeline import Segment, in_force, segments
 from sweephand.errors import Defect, NotFound
 from sweephand.ports import Lane, World
@@ -101,12 +101,14 @@ def graph_of(world: World, key: JobKey, version: int, job: Job) -> Graph:
     return cached
 
 
-def lane_of(job: Job | None) -> Lane:
-    """The lane of a job's runs."""
+def lane_of(run: Run | None, job: Job | None) -> Lane:
+    """The lane of a run: its job's, but a backfill's runs delay nobody, whatever the job's priority."""
+    if run is not None and run.trigger is Trigger.BACKFILL:
+        return Lane.LOW
     return Lane(job.priority) if job else Lane(Priority.NORMAL)
 
 
 def lane_of_run(world: World, key: RunKey) -> Lane:
     """The lane of a run that has started."""
     run = world.runs.get(key)
-    return lane_of(definition_of(world, run)) if run is not None else Lane(Priority.NORMAL)
+    return lane_of(run, definition_of(world, run)) if run is not None else Lane(Priority.NORMAL)

@@ -101,7 +101,7 @@ def letter_for(run: Run, job: Job | None, *, now: datetime) -> Letter:
 def timer_for(run: Run, job: Job | None, timer: datetime | None, *, now: datetime) -> Letter:
     """The message for a wait's end, or as near to it as the queue's delay allows."""
     delay = min(max((timer or run.start_at) - now, timedelta(0)), MESSAGE_DELAY_MAX)
-    return Letter(AttemptRun(run.key, timer), delay, lane_of(job), run.key.job.namespace)
+    return Letter(AttemptRun(run.key, timer), delay, lane_of(run, job), run.key.job.namespace)
 
 
 def preview(world: World, head: Head, *, now: datetime) -> Plan | None:

@@ -31,6 +31,8 @@ class Quota(Struct, frozen=True):
     """Jobs that fire more often than once a minute."""
     requests_per_second: int = 1_000
     """Of one server or function: each counts for itself."""
+    backfills: int = 20
+    """Backfills that are under way at once."""
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Quota:
@@ -40,6 +42,7 @@ class Quota(Struct, frozen=True):
             limits.get("jobs", default.jobs),
             limits.get("frequentJobs", default.frequent_jobs),
             limits.get("requestsPerSecond", default.requests_per_second),
+            limits.get("backfills", default.backfills),
         )
 
 

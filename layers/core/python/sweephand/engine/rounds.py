@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from sweephand.domain.ids import JobName, Namespace
 from sweephand.domain.job import Head
 from sweephand.engine.audit import RECENT, Audited, audit_apart
+from sweephand.engine.backfill import see_to_backfills
 from sweephand.engine.issue import OWN
 from sweephand.ports import World
 
@@ -48,8 +49,11 @@ class _Place(Struct, frozen=True):
 def go_on(world: World, *, until: datetime) -> Audited:
     """Audit job after job until the round is over, or this moment has come; between two rounds there is a rest.
 
+    Backfills that nobody may have gone on with are gone on with each time.
+
     Two at once do the same work twice and harm nothing. One that stops half way is repeated from where it began.
     """
+    see_to_backfills(world)
     stored = world.shared.get(OWN, "position", "audit")
     revision, last = (stored[0], _Place.decode(stored[1])) if stored else (0, None)
     now = world.clock.now()

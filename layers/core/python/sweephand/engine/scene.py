@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sweephand.domain.guard import Scene
 from sweephand.domain.job import Head, Job
 from sweephand.domain.limits import OVERDUE_GRACE
-from sweephand.domain.reasons import Reason
+from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run
 from sweephand.engine.lookup import calendar_of, segment_at
 from sweephand.ports import World
@@ -30,4 +30,5 @@ def _dropped(world: World, run: Run, now: datetime) -> Reason | None:
     if now - run.start_at <= OVERDUE_GRACE:
         return None
     stretches = world.runs.dropped(run.key.job, since=run.fire_at, until=run.fire_at + timedelta(seconds=1))
-    return next((one.reason for one in stretches if one.first <= run.fire_at <= one.last), None)
+    given_up = [one for one in stretches if one.reason.code is not ReasonCode.COLLAPSED]
+    return next((one.reason for one in given_up if one.first <= run.fire_at <= one.last), None)

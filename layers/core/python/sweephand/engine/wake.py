@@ -37,7 +37,7 @@ def end_soon(world: World, run: Run) -> None:
     To be called before the end is stored: whoever dies then would leave tasks behind that go on.
     """
     if (job := definition_of(world, run)) is not None and job.is_dag:
-        letter = Letter(AttemptRun(run.key), SEEN_TO_AFTER, lane_of(job), run.key.job.namespace)
+        letter = Letter(AttemptRun(run.key), SEEN_TO_AFTER, lane_of(run, job), run.key.job.namespace)
         world.queue.send([letter])
 
 

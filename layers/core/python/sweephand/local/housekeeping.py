@@ -12,6 +12,7 @@ from sweephand.domain.run import Run
 from sweephand.embedded import Stores
 from sweephand.embedded.views import Feed
 from sweephand.engine.audit import RECENT, Audited, audit_apart
+from sweephand.engine.backfill import see_to_backfills
 from sweephand.engine.follow import follow
 from sweephand.engine.issue import OWN
 from sweephand.engine.watch import watch
@@ -21,6 +22,8 @@ logger: Final = logging.getLogger("sweephand.local")
 
 PROJECT_EVERY: Final = timedelta(seconds=1)
 _BATCH: Final = 500
+
+BACKFILLS_EVERY: Final = timedelta(seconds=15)
 
 AUDIT_EVERY: Final = timedelta(minutes=1)
 AUDIT_WHOLE_EVERY: Final = timedelta(hours=1)
@@ -105,6 +108,12 @@ def see_to_dead_letters(world: World) -> timedelta:
     for letter in world.inbox.dead(most=_DEAD_LETTERS):
         logger.warning("A dead letter: %s: %s", watch(world, letter), letter.body)
     return AUDIT_EVERY
+
+
+def go_on_with_backfills(world: World) -> timedelta:
+    """In case whoever ended the last of a backfill's runs, or asked for it, died before that was followed."""
+    see_to_backfills(world)
+    return BACKFILLS_EVERY
 
 
 def forget_files(stores: Stores, *, now: datetime) -> timedelta:

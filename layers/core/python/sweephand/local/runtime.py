@@ -18,7 +18,13 @@ from sweephand.engine.look import Looking
 from sweephand.errors import Conflict, InvalidInput
 from sweephand.local.attempts import Attempts
 from sweephand.local.dispatcher import Dispatcher
-from sweephand.local.housekeeping import Projection, Reconciliation, forget_files, see_to_dead_letters
+from sweephand.local.housekeeping import (
+    Projection,
+    Reconciliation,
+    forget_files,
+    go_on_with_backfills,
+    see_to_dead_letters,
+)
 from sweephand.local.loop import Loop, Troubles
 from sweephand.local.sweeper import Sweeper
 from sweephand.ports import Clock, Dice, Pace, World
@@ -69,6 +75,7 @@ class Runtime:
             self._loop("project", Projection(self._world("project"), stores.feed, self._attempts.notice).step),
             self._loop("audit", Reconciliation(self._world("audit"), self._stopping.is_set).step),
             self._loop("watch", lambda: see_to_dead_letters(self._world("watch"))),
+            self._loop("backfill", lambda: go_on_with_backfills(self._world("backfill"))),
             self._loop("forget", lambda: forget_files(stores, now=clock.now())),
         ]
 

@@ -39,7 +39,7 @@ from sweephand.local.cloud.sources import Happenings, Source, source_of
 from sweephand.ports import Clock, Dice, World
 from sweephand.settings import Settings
 from sweephand.testing.virtual import VirtualClock
-from sweephand.topology import DAG_RUN, EXECUTION, FUNCTIONS, Names
+from sweephand.topology import BACKFILLING, DAG_RUN, EXECUTION, FUNCTIONS, Names
 
 LIVE: Final = "https://live.execute-api.us-east-1.amazonaws.com/live"
 
@@ -72,6 +72,7 @@ class Deployment:
             given,
             machine=machine_arn(self.names, EXECUTION),
             dag_machine=machine_arn(self.names, DAG_RUN),
+            backfill_machine=machine_arn(self.names, BACKFILLING),
             live=LIVE,
             artifacts=artifacts_bucket(self.names),
             cluster=self.names.prefix,
@@ -148,7 +149,8 @@ class Deployment:
         world = World.over(
             stores, clock=self.clock, dice=self.dice, target=entrypoint.NoTarget(), pace=aws.PACE, owner="deployment"
         )
-        return replace(world, machines=aws.dag_machine(self.settings.dag_machine, CONFIG))
+        fillers = aws.backfill_machine(self.settings.backfill_machine, CONFIG)
+        return replace(world, machines=aws.dag_machine(self.settings.dag_machine, CONFIG), fillers=fillers)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:

@@ -1,5 +1,5 @@
 """Step Functions, as much of it as our machines use: tasks that invoke functions, with retries and catchers, and may
-wait until somebody answers their token; choices by a text; ends.
+wait until somebody answers their token; choices by a text; waits; ends.
 
 moto runs machines in threads, in real time; here an execution also goes on in virtual time, from moment to moment.
 What a machine says beyond this is refused when it is loaded.
@@ -47,6 +47,7 @@ _SAID: Final = {
         }
     ),
     "Choice": frozenset({"Type", "Choices", "Default"}),
+    "Wait": frozenset({"Type", "SecondsPath", "Next"}),
     "Succeed": frozenset({"Type"}),
 }
 """What is understood of each type of state."""
@@ -207,6 +208,9 @@ class Machines:
                 return _chosen(state, data), data
             case "Succeed":
                 return None, data
+            case "Wait":
+                yield _Pause(self._place.clock.now() + timedelta(seconds=_at(state["SecondsPath"], data)))
+                return state["Next"], data
             case _:
                 return (yield from self._task(execution, state, data))
 
