@@ -13,7 +13,7 @@ from sweephand.domain.access import Role
 from sweephand.domain.job import CatchupPolicy
 from sweephand.domain.retry import FailureClass
 from sweephand.domain.shares import WEIGHT_MAX
-
+from sweephand.packs import PACK_BYTES_MAX
 
 class _Given(BaseModel):
     """A body: nothing that is not asked for, nothing converted."""
@@ -154,6 +154,19 @@ class PoolBody(_Given):
 
 class SecretBody(_Given):
     value: str = Field(min_length=4, max_length=65_536, json_schema_extra={"writeOnly": True}, repr=False)
+
+
+class CodeBody(_Given):
+    content: str = Field(
+        min_length=1,
+        json_schema_extra={"contentEncoding": "base64", "format": "zip"},
+        description="A zip, as base64; on AWS up to 3 MB, and what is larger by openUpload.",
+        repr=False,
+    )
+
+
+class UploadBody(_Given):
+    size: int = Field(ge=1, le=PACK_BYTES_MAX)
 
 
 class LimitsBody(_Given):

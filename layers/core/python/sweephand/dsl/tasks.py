@@ -75,6 +75,8 @@ class Task:
         """What is wrong where it stands uncalled."""
         return f"the task '{self._name}' itself: call it, {self._name}(…), to use what it comes to"
 
+    __name__: str
+
     def __repr__(self) -> str:
         return f"<task {self._name}>"
 
