@@ -36,10 +36,16 @@ def where():
     import sys
     return __file__
 """
+WORDS = b"""
+from pathlib import Path
+
+def greeting():
+    return Path(__file__).with_name("word.txt").read_text()
+"""
 FILES = {
     "sales.py": TASKS,
     "lib/__init__.py": b"",
-    "lib/words.py": b"from pathlib import Path\ndef greeting():\n    return Path(__file__).with_name('word.txt').read_text()\n",
+    "lib/words.py": WORDS,
     "lib/word.txt": b"hello",
 }
 PACK = zipped(FILES)

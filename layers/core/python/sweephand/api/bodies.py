@@ -15,6 +15,7 @@ from sweephand.domain.retry import FailureClass
 from sweephand.domain.shares import WEIGHT_MAX
 from sweephand.packs import PACK_BYTES_MAX
 
+
 class _Given(BaseModel):
     """A body: nothing that is not asked for, nothing converted."""
 
