@@ -56,6 +56,8 @@ def test_a_folder_is_its_job_files_without_hidden_ones() -> None:
     write("jobs/also.py", "import sweephand\n@sweephand.job\ndef one(): ...\n")
     write("jobs/broken.py", "from sweephand import (\n")
     write("jobs/helper.py", "from sweephand import task\n")
+    write("jobs/package/__init__.py", "")
+    write("jobs/package/data.json", "{}")
     for name in ("test_makes.py", "tests/makes.py", "conftest.py", "__pycache__/makes.py", ".venv/makes.py"):
         write(f"jobs/{name}", "from sweephand import job\n")
     assert found_in(["jobs", "jobs/a.yaml"]) == [

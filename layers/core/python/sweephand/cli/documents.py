@@ -154,7 +154,10 @@ def _is_job_file(path: Path, folder: Path) -> bool:
     parts = path.relative_to(folder).parts
     if any(part.startswith(".") or part == _CACHE for part in parts) or not path.is_file():
         return False
-    return path.suffix.lower() in _ENDINGS or (path.suffix == _PYTHON and is_job_file(path, parts))
+    if path.suffix == _PYTHON:
+        return is_job_file(path, parts)
+    # What lies beside a package's modules is what they read.
+    return path.suffix.lower() in _ENDINGS and (path.parent == folder or not (path.parent / "__init__.py").exists())
 
 
 def _read(name: str, *, is_named: bool = True) -> list[Written]:

@@ -109,7 +109,7 @@ def _run(name: str, file: Path) -> Any:
             late = f"It took longer than {WITHIN_S} seconds: a job file says what there is to do, and does none of it."
             raise InvalidInput(late, name) from None
         if done.returncode or not result.exists():
-            said.seek(max(0, said.tell() - _TAIL_CHARS))
+            said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL_CHARS))
             words = said.read().decode(errors="replace").strip()
             raise InvalidInput(f"It ended the process that read it ({done.returncode}): {words or 'no word'}", name)
         if result.stat().st_size > _BYTES_MAX:
