@@ -111,7 +111,7 @@ class Containers(Construct):
         return replace(settings, container_images=own.container_images, **marks)
 
     def _role(self, id_: str, statements: list[iam.PolicyStatement]) -> iam.Role:
-        """Users' code runs with the first: it may read code and write what is left of it, as `execute` may, and no more."""
+        """Users' code runs with the first: it may read code and write what it leaves, as `execute` may, and no more."""
         return iam.Role(
             self,
             id_,

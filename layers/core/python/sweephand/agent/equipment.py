@@ -77,7 +77,7 @@ class Told(Struct, frozen=True):
     def equip(self, environ: Mapping[str, str], clock: Clock) -> Equip:
         """What runs the work: the agent itself, or a container that it waits for."""
         logging, keep, fetch = self._stores()
-        code = Unpacked(Path(tempfile.gettempdir()) / "sweephand-code", fetch) if fetch else None
+        code = Unpacked(Path(self.work or tempfile.gettempdir()) / "sweephand-code", fetch) if fetch else None
         folder = Path(self.shared or self.work or Path(tempfile.gettempdir()) / "sweephand")
 
         def equipped(work: Work, left: bytes | None) -> tuple[Operators, Resumed]:
