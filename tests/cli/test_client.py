@@ -283,7 +283,9 @@ def test_the_server_may_hold_a_question_for_work_longer_than_the_time_out() -> N
 
 
 def test_the_package_exports_the_client_and_imports_it_late() -> None:
-    assert sweephand.__all__ == ["Client", "__version__", "checkpoint", "output", "progress", "save_checkpoint"]
+    within = {"checkpoint", "output", "progress", "save_checkpoint"}
+    job_files = {"group", "index", "item", "job", "params", "run", "step", "task"}
+    assert sweephand.__all__ == sorted({"Client", "__version__"} | within | job_files)
     assert sweephand.Client is Client
     code = "import sys, sweephand; sys.exit('httpx' in sys.modules or 'click' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -80,9 +80,9 @@ def test_the_example_is_planned_applied_run_changed_and_pruned(server: Server, f
         "apply", "-f", "-", "-y", given=json.dumps({"name": "somebody-elses", "command": ["true"], "tags": ["finance"]})
     )
     (folder / "weekly.yaml").unlink()
-    dry = run("apply", "-f", "sales", *LABEL, "--prune", "--dry-run", code=2).stdout
-    assert "- weekly-cleaning: to delete (version 1), which no file has any more" in dry
-    assert "somebody-elses" not in dry
+    plan = run("apply", "-f", "sales", *LABEL, "--prune", "--dry-run", code=2).stdout
+    assert "- weekly-cleaning: to delete (version 1), which no file has any more" in plan
+    assert "somebody-elses" not in plan
     assert asked("get", "weekly-cleaning")["version"] == 1
     pruned = asked("apply", "-f", "sales", *LABEL, "--prune")
     assert [(one["name"], one["action"], one["outcome"]) for one in pruned][1:] == [

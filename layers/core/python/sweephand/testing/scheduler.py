@@ -193,7 +193,7 @@ class VirtualScheduler:
     def tasks(self, run: Run) -> dict[str, Run]:
         """What became of each task of a run of several that has begun or was decided, by its name; `load[0]` too."""
         seen = overview_of(self._world, self.run(run))
-        return {one.name: one.run for one in seen.seen(seen.names()) if one.run is not None}
+        return {one.name: one.run for one in seen.seen(list(seen.names())) if one.run is not None}
 
     def ledger(
         self, job: str, *, since: str | datetime | None = None, until: str | datetime | None = None

@@ -216,6 +216,11 @@ def _as_engines_say(code: int) -> int:
     return 128 - code if code < 0 else code
 
 
+def _object_at(path: str) -> dict[str, str]:
+    _, bucket, key = unquote(urlsplit(path).path).split("/", 2)
+    return {"Bucket": bucket, "Key": key}
+
+
 def _serving(tasks: Mapping[str, _Processes]) -> type[BaseHTTPRequestHandler]:
     config = CONFIG.merge(Config(user_agent_extra=f"{BY}{AGENT}"))
 
@@ -239,14 +244,12 @@ def _serving(tasks: Mapping[str, _Processes]) -> type[BaseHTTPRequestHandler]:
             self._pass_on(lambda: getattr(boto3.client("logs", config=config), call)(**asked))
 
         def do_PUT(self) -> None:
-            _, bucket, key = unquote(urlsplit(self.path).path).split("/", 2)
-            body = self._body()
-            self._pass_on(lambda: boto3.client("s3", config=config).put_object(Bucket=bucket, Key=key, Body=body))
+            where, body = _object_at(self.path), self._body()
+            self._pass_on(lambda: boto3.client("s3", config=config).put_object(**where, Body=body))
 
         def _read(self) -> None:
-            _, bucket, key = unquote(urlsplit(self.path).path).split("/", 2)
             try:
-                found = boto3.client("s3", config=config).get_object(Bucket=bucket, Key=key)
+                found = boto3.client("s3", config=config).get_object(**_object_at(self.path))
             except ClientError as error:
                 self._answer(404, {"__type": error.response["Error"]["Code"]})
                 return
