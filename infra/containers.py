@@ -21,9 +21,9 @@ from infra.layers import ROOT
 from infra.logs import LogGroup
 from infra.network import Network
 from infra.options import Options
-from infra.rights import LOG, WRITE_KEY
+from infra.rights import LOG, READ_KEY, WRITE_KEY
 from sweephand.settings import Settings
-from sweephand.topology import AGENT, AGENT_CONTAINER, ARTIFACTS_PREFIX, Names
+from sweephand.topology import AGENT, AGENT_CONTAINER, ARTIFACTS_PREFIX, PACKS_PREFIX, Names
 
 _BUILT_FROM: Final = ("functions/agent", "layers/core/python/sweephand", "pyproject.toml", "README.md", "LICENSE")
 _SCRATCH: Final = "scratch"
@@ -111,7 +111,7 @@ class Containers(Construct):
         return replace(settings, container_images=own.container_images, **marks)
 
     def _role(self, id_: str, statements: list[iam.PolicyStatement]) -> iam.Role:
-        """Users' code runs with the first: it may write what is left of it, as `execute` may, and nothing else."""
+        """Users' code runs with the first: it may read code and write what it leaves, as `execute` may, and no more."""
         return iam.Role(
             self,
             id_,
@@ -130,7 +130,11 @@ class Containers(Construct):
                 resources=[data.buckets.artifacts.arn_for_objects(f"{ARTIFACTS_PREFIX}*")],
             ),
             iam.PolicyStatement(
-                actions=list(WRITE_KEY),
+                actions=["s3:GetObject"],
+                resources=[data.buckets.artifacts.arn_for_objects(f"{PACKS_PREFIX}*")],
+            ),
+            iam.PolicyStatement(
+                actions=list(WRITE_KEY + READ_KEY),
                 resources=[data.key.key_arn],
                 conditions={"StringEquals": {"kms:ViaService": [f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"]}},
             ),

@@ -19,6 +19,7 @@ _DELIVERIES: Final = "Log deliveries have no names that a policy could give; AWS
 _TRACES: Final = "Traces cost by the call; the log has every step of every execution."
 _STAGE: Final = "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<Live848578DF>/live"
 _ATTEMPTS: Final = "IAM5[Resource::{title}Data:ExportsOutputFnGetAttBucketsArtifactsB9EE6400Arn92A234F0/attempts/*]"
+_CODE: Final = _ATTEMPTS.replace("/attempts/", "/code/")
 
 REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
     ("Data/Queues/Undelivered", "SQS3", "It is the last place for what failed elsewhere, and is alarmed."),
@@ -54,7 +55,9 @@ REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     ("App/Functions", "L1", "Python 3.13 is what the vendor layer's wheels are pinned for; both move together."),
     ("App/Functions/ApiRole", _ATTEMPTS, _OBJECTS),
+    ("App/Functions/ApiRole", _CODE, _OBJECTS),
     ("App/Containers/TaskRole", _ATTEMPTS, _OBJECTS),
+    ("App/Containers/TaskRole", _CODE, _OBJECTS),
     (
         "App/Functions/AttemptRole",
         "IAM5[Resource::*]",
@@ -71,6 +74,7 @@ REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
         "Tasks have no names in advance; all are of one cluster.",
     ),
     ("App/Functions/ExecuteRole", _ATTEMPTS, _OBJECTS),
+    ("App/Functions/ExecuteRole", _CODE, _OBJECTS),
     ("App/Functions/LiveRole", f"IAM5[Resource::{_STAGE}/POST/@connections/*]", _CONNECTIONS),
     ("App/Functions/LiveRole", f"IAM5[Resource::{_STAGE}/DELETE/@connections/*]", _CONNECTIONS),
     ("App/Machines/ExecuteRole", "IAM5[Resource::*]", _DELIVERIES),

@@ -53,6 +53,8 @@ USE_KEY: Final = (
 
 WRITE_KEY: Final = ("kms:GenerateDataKey",)
 """What S3 does with the key in the name of whoever only writes."""
+READ_KEY: Final = ("kms:Decrypt",)
+"""The same, of whoever reads too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,8 @@ class Rights:
     """What it does with the logs of attempts."""
     artifacts: Actions = ()
     """What it does with the files that attempts leave behind."""
+    packs: Actions = ()
+    """What it does with the code of `python` tasks."""
     seals: tuple[str, ...] = ()
     """What it makes data keys for: secrets, or the orders of long tasks."""
     opens: tuple[str, ...] = ()
@@ -118,7 +122,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             refers=True,
             launches=True,
         ),
-        "execute": Rights(run_log=LOG, artifacts=("s3:PutObject",), opens=("order",)),
+        "execute": Rights(run_log=LOG, artifacts=("s3:PutObject",), packs=("s3:GetObject",), opens=("order",)),
         "call": Rights(),
         "advance": Rights(
             tables={
@@ -193,6 +197,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             wakes=True,
             run_log=("logs:GetLogEvents",),
             artifacts=("s3:ListBucket", "s3:GetObject"),
+            packs=("s3:GetObject", "s3:PutObject"),
             seals=("secret",),
             opens=("secret",),
             refers=True,

@@ -11,11 +11,12 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.data import DataStack
-from infra.rights import LOG, POLL_QUEUE, POLL_STREAM, PUT_ASIDE, RIGHTS, USE_KEY, WRITE_KEY, Rights
+from infra.rights import LOG, POLL_QUEUE, POLL_STREAM, PUT_ASIDE, READ_KEY, RIGHTS, USE_KEY, WRITE_KEY, Rights
 from sweephand.topology import (
     ARTIFACTS_PREFIX,
     DAG_RUN,
     MACHINES,
+    PACKS_PREFIX,
     RUNS,
     UNDELIVERED,
     Changes,
@@ -97,13 +98,13 @@ class FunctionRole(iam.Role):
         ]
         services = [f"{service}.{Aws.REGION}.{Aws.URL_SUFFIX}" for service in holders]
         return iam.PolicyStatement(
-            actions=list(USE_KEY if rights.tables or rights.queues else WRITE_KEY),
+            actions=list(USE_KEY if rights.tables or rights.queues else _key_of_files(rights)),
             resources=[self._places.data.key.key_arn],
             conditions={"StringEquals": {"kms:ViaService": services}},
         )
 
     def _artifacts(self, rights: Rights) -> Iterator[iam.PolicyStatement]:
-        """Only beneath the prefix of attempts: what else is in the bucket is nobody's of these."""
+        """Only beneath the prefixes of attempts and of code: what else is in the bucket is nobody's of these."""
         bucket = self._places.data.buckets.artifacts
         for action in rights.artifacts:
             if action == "s3:ListBucket":
@@ -114,6 +115,9 @@ class FunctionRole(iam.Role):
                 )
             else:
                 yield _allow((action,), bucket.arn_for_objects(f"{ARTIFACTS_PREFIX}*"))
+        if rights.packs:
+            # Nobody may list them: what a pack is named, who may know it knows.
+            yield _allow(rights.packs, bucket.arn_for_objects(f"{PACKS_PREFIX}*"))
 
     def _calls(self, rights: Rights) -> Iterator[iam.PolicyStatement]:
         """ARNs are made of names: a reference would make a circle of those who call each other."""
@@ -197,6 +201,12 @@ class FunctionRole(iam.Role):
         return self._own.format_arn(
             service=service, resource=resource, resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
         )
+
+
+def _key_of_files(rights: Rights) -> tuple[str, ...]:
+    """Of those that only keep files, and those that read some too."""
+    reads = "s3:GetObject" in (*rights.artifacts, *rights.packs)
+    return WRITE_KEY + READ_KEY if reads else WRITE_KEY
 
 
 def _allow(actions: Sequence[str], resource: str) -> iam.PolicyStatement:

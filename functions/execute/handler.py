@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from sweephand.artifacts import Artifacts, Found
+from sweephand.domain.ids import Namespace
 from sweephand.domain.retry import Failure
 from sweephand.logs import Log, LogKey, Logs
-from sweephand.operators import Logging, Operators
+from sweephand.operators import Logging, Operators, Unpacked
 from sweephand.orders import decode_call, encode_outcome
+from sweephand.packs import Packs
 from sweephand.secrets import Bound
 from sweephand.surroundings import caller, clock, names, settings
 
@@ -22,12 +24,12 @@ OWN: Final = names(), caller(), settings().artifacts
 
 
 @cache
-def stores() -> tuple[Logs, Artifacts]:
+def stores() -> tuple[Logs, Artifacts, Packs]:
     from sweephand import aws  # with the first line, beside the task: boto3 takes longer than many a task
 
     own_names, own_caller, bucket = OWN
     config = aws.config(own_caller)
-    return aws.logs(own_names, config), aws.artifacts(bucket, config)
+    return aws.logs(own_names, config), aws.artifacts(bucket, config), aws.packs(bucket, config)
 
 
 def opened(key: LogKey) -> Log:
@@ -42,14 +44,22 @@ def keep_output(key: LogKey, content: bytes) -> None:
     stores()[1].keep_output(key, content)
 
 
+def fetch(namespace: Namespace, digest: str) -> bytes | None:
+    return stores()[2].read(namespace, digest)
+
+
+PLACE: Final = Path(tempfile.gettempdir())
+CODE_BYTES_MAX: Final = 128 * 1024 * 1024
+"""Beside what a task itself may put into the 512 MB that a function has there."""
 logging: Final = Logging(opened, every=timedelta(seconds=1))
 operators: Final = Operators(
-    Path(tempfile.gettempdir()) / "sweephand",
+    PLACE / "sweephand",
     http_may_reach=settings().reachable,
     logging=logging,
     keep=keep,
     keep_output=keep_output,
     clock=clock(),
+    code=Unpacked(PLACE / "sweephand-code", fetch, bytes_max=CODE_BYTES_MAX),
 )
 
 

@@ -34,6 +34,7 @@ SAMPLE_PATH = {
     "ns": "default",
     "member": "nobody",
     "token": "0123456789abcdef",
+    "sha256": "0" * 64,
 }
 SAMPLE_BODY: Mapping[str, Any] = {
     "pauseNamespace": {},
@@ -42,6 +43,7 @@ SAMPLE_BODY: Mapping[str, Any] = {
     "beatMany": {"leases": [{"lease": "bm8", "epoch": 1}]},
     "leaseWork": {"workerId": "w"},
     "markTask": {"state": "skipped"},
+    "openUpload": {"size": 1},
 }
 
 EXPECTED: Mapping[str, str] = {
@@ -91,6 +93,10 @@ EXPECTED: Mapping[str, str] = {
     "deletePool": "editor",
     "putTemplate": "editor",
     "deleteTemplate": "editor",
+    "getCodeTarget": "viewer",
+    "getCode": "viewer",
+    "putCode": "editor",
+    "openUpload": "editor",
     "listMembers": "admin",
     "putMember": "admin",
     "removeMember": "admin",

@@ -174,7 +174,7 @@ GOOD: Final = [
     {"name": "a", "command": ["x"]},
     {"name": "a", "command": "x", "run": None, "tasks": None, "retry": {"delays": [1, "2s"]}},
     {"name": "a", "run": {"command": "a | b ${HOME}", "shell": True}},
-    {"name": "a", "run": {"python": "m:f", "args": [1], "kwargs": {"b": None}, "requirements": ["x"], "cwd": "d"}},
+    {"name": "a", "run": {"python": "m:f", "args": [1], "kwargs": {"b": None}, "cwd": "d"}},
     {"name": "a", "run": {"external": {"any": ["thing"]}}, "schedule": {"every": "90s"}},
     {"name": "a", "run": {"http": {"url": "https://example.org/?a=${params.b}", "method": "PUT", "body": [1, None]}}},
     {"name": "a", "run": {"http": {"url": "${params.url}", "headers": {"A": "", "b": "\tc"}, "expect": [200, 302]}}},

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -32,6 +34,63 @@ OK = Answer(200, {"jobId": "a"})
 def client_of(script: Scripted, waits: list[float] | None = None, **more: Any) -> Client:
     kept = [] if waits is None else waits
     return Client(script.url, "hush", dice=SeededDice(7), wait=kept.append, **more)
+
+
+SMALL, LARGE = b"x" * 10, b"x" * (3 * 1024 * 1024 + 1)
+KEPT = Answer(200, {"sha256": "0" * 64, "size": 1})
+ABSENT = Answer(404, {"detail": "There is no code."})
+
+
+def asked(script: Scripted) -> list[str]:
+    return [f"{one.method} {one.path.rpartition('/')[2][:6]}" for one in script.questions]
+
+
+def test_code_that_is_there_is_not_sent() -> None:
+    with scripted(KEPT) as script, client_of(script) as client:
+        assert client.code.put(SMALL)["size"] == 1
+    assert asked(script) == [f"GET {sha256(SMALL).hexdigest()[:6]}"]
+
+
+def test_small_code_goes_into_a_call() -> None:
+    with scripted(ABSENT, KEPT) as script, client_of(script) as client:
+        client.code.put(SMALL)
+    assert json.loads(script.questions[1].body) == {"content": b64encode(SMALL).decode()}
+
+
+def test_large_code_goes_where_the_server_says_and_without_the_token() -> None:
+    with scripted(KEPT) as bucket, scripted(ABSENT, KEPT) as script, client_of(script) as client:
+        upload = {"url": f"{bucket.url}/code.zip?signed", "headers": {"x-amz-checksum-sha256": "abc"}}
+        script.answers = [ABSENT, Answer(200, upload), KEPT]
+        bucket.answers = [Answer(503), Answer(200)]
+        client.code.put(LARGE)
+    assert [(one.method, one.path, len(one.body)) for one in bucket.questions] == [
+        ("PUT", "/code.zip?signed", len(LARGE))
+    ] * 2
+    sent = bucket.questions[0].headers
+    assert (sent["x-amz-checksum-sha256"], sent["content-length"]) == ("abc", str(len(LARGE)))
+    assert "authorization" not in sent
+    assert asked(script)[1] == "POST upload"
+
+
+def test_large_code_goes_into_a_call_where_there_is_no_other_way() -> None:
+    with scripted(ABSENT, Answer(200, {"url": None, "headers": {}}), KEPT) as script, client_of(script) as client:
+        client.code.put(LARGE)
+    assert asked(script)[2].startswith("PUT ")
+
+
+def test_an_upload_that_is_refused_is_told_and_not_repeated() -> None:
+    with scripted(Answer(403, b"<Error>no</Error>")) as bucket, scripted(ABSENT) as script, client_of(script) as client:
+        script.answers = [ABSENT, Answer(200, {"url": bucket.url, "headers": {}})]
+        with pytest.raises(InvalidInput, match="403: <Error>no"):
+            client.code.put(LARGE)
+    assert len(bucket.questions) == 1
+
+
+def test_a_delete_can_be_of_one_version_only() -> None:
+    with scripted(Answer(204)) as script, client_of(script) as client:
+        client.delete("a")
+        client.delete("a", version=3)
+    assert [one.headers.get("if-match") for one in script.questions] == [None, "3"]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +283,9 @@ def test_the_server_may_hold_a_question_for_work_longer_than_the_time_out() -> N
 
 
 def test_the_package_exports_the_client_and_imports_it_late() -> None:
-    assert sweephand.__all__ == ["Client", "__version__", "checkpoint", "output", "progress", "save_checkpoint"]
+    within = {"checkpoint", "output", "progress", "save_checkpoint"}
+    job_files = {"group", "index", "item", "job", "params", "run", "step", "task"}
+    assert sweephand.__all__ == sorted({"Client", "__version__"} | within | job_files)
     assert sweephand.Client is Client
     code = "import sys, sweephand; sys.exit('httpx' in sys.modules or 'click' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -52,7 +52,22 @@ def test_a_file_may_hold_several_documents_each_named_by_its_number() -> None:
 def test_a_folder_is_its_job_files_without_hidden_ones() -> None:
     for name in ("jobs/b.json", "jobs/a.yaml", "jobs/deep/c.yml", "jobs/.hidden/d.yaml", "jobs/e.py", "jobs/README.md"):
         write(name, "{}")
-    assert found_in(["jobs", "jobs/a.yaml"]) == ["jobs/a.yaml", "jobs/b.json", "jobs/deep/c.yml"]
+    write("jobs/deep/makes.py", "from sweephand import job, task\n")
+    write("jobs/also.py", "import sweephand\n@sweephand.job\ndef one(): ...\n")
+    write("jobs/broken.py", "from sweephand import (\n")
+    write("jobs/helper.py", "from sweephand import task\n")
+    write("jobs/package/__init__.py", "")
+    write("jobs/package/data.json", "{}")
+    for name in ("test_makes.py", "tests/makes.py", "conftest.py", "__pycache__/makes.py", ".venv/makes.py"):
+        write(f"jobs/{name}", "from sweephand import job\n")
+    assert found_in(["jobs", "jobs/a.yaml"]) == [
+        "jobs/a.yaml",
+        "jobs/also.py",
+        "jobs/b.json",
+        "jobs/broken.py",
+        "jobs/deep/c.yml",
+        "jobs/deep/makes.py",
+    ]
     Path("empty").mkdir()
     with pytest.raises(InvalidInput, match="holds no job files"):
         found_in(["empty"])
@@ -77,8 +92,10 @@ def test_a_folder_is_its_job_files_without_hidden_ones() -> None:
         ("a.yaml", "&a [*a]\n", "a.yaml:1", "names nothing"),
         ("a.yaml", "[" * 1_000_000, "a.yaml:1", "nested more than 32 levels"),
         ("a.json", "[" * 100_000, "a.json", "nested more than 32 levels"),
-        ("a.py", "job()", "a.py", "Python job files cannot be applied yet"),
-        ("a.txt", "name: a", "a.txt", "ends in .yaml, .yml or .json"),
+        ("a.py", "x = 1", "a.py", "It makes no job"),
+        ("a.py", "x = 1\ny = x.z\n", "a.py:2", "AttributeError"),
+        ("deep/a.py", "(", "deep/a.py:1", "It is not Python"),
+        ("a.txt", "name: a", "a.txt", "ends in .yaml, .yml, .json or .py"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_place(name: str, text: str, where: str, message: str) -> None:
@@ -117,6 +134,19 @@ def test_a_modest_alias_is_fine() -> None:
     first, second = (one.document for one in read_all([name]))
     assert first == {"base": {"x": 1}, "one": {"x": 1}, "two": {"x": 1, "y": 2}}
     assert second == {"base": 1, "two": 1}
+
+
+def test_a_field_is_found_by_its_line() -> None:
+    text = "name: a\n\ntasks:\n  - id: x\n    run:\n      command: [a]\n---\n- name: b\n- name: c\n  timeout: 1\n"
+    first, second, third = read_all([write("a.yaml", text)])
+    assert first.at("tasks[0].run.command[0]") == "a.yaml:6: tasks[0].run.command[0]"
+    assert first.at("tasks[0].run.comand") == "a.yaml:5: tasks[0].run.comand"
+    assert first.at("nothing") == "a.yaml:1: nothing"
+    assert second.at("name") == "a.yaml:8: name"
+    assert third.at("timeout") == "a.yaml:10: timeout"
+    (plain,) = read_all([write("a.json", '{"name": "a"}')])
+    assert plain.at("name") == "a.json: name"
+    assert plain.at("") == "a.json"
 
 
 def test_all_bad_files_are_named_at_once() -> None:

@@ -122,13 +122,13 @@ def test_field_errors_are_indented_below_it() -> None:
     assert result.stderr == "Error: Two are wrong.\n  slots: Too many.\\x1b[2J\n  Odd.\n"
 
 
-def test_apply_refuses_python_files_and_asks_no_server() -> None:
+def test_apply_refuses_a_file_without_jobs_and_asks_no_server() -> None:
     Path("job.py").write_text("")
     result = run("--url", "http://127.0.0.1:1", "apply", "-f", "job.py")
     assert result.exit_code == 1
     assert result.stderr == (
-        "Error: Not every file can be read.\n"
-        "  job.py: Python job files cannot be applied yet: write the job as YAML or JSON.\n"
+        "Error: Nothing was changed.\n"
+        "  job.py: It makes no job: put @job before the function that calls the job's tasks.\n"
     )
 
 

@@ -12,6 +12,7 @@ from sweephand import ports
 from sweephand.artifacts import Artifacts
 from sweephand.embedded import open_stores
 from sweephand.logs import Logs
+from sweephand.packs import Packs
 from sweephand.secrets import Secrets
 from tests.contract.samples import NOW
 
@@ -76,6 +77,9 @@ class Stores(Protocol):
 
     @property
     def artifacts(self) -> Artifacts: ...
+
+    @property
+    def packs(self) -> Packs: ...
 
     @property
     def secrets(self) -> Secrets: ...

@@ -286,13 +286,18 @@ def test_there_are_containers_to_start_and_none_that_runs(assembly: Assembly) ->
     assert not [one for one in assembly.resources if one.kind == "AWS::ECS::Service"]
 
 
-def test_what_is_launched_may_only_write_what_is_left_of_it(assembly: Assembly) -> None:
+def test_what_is_launched_may_only_read_code_and_write_what_is_left_of_it(assembly: Assembly) -> None:
     definition = assembly.only("ECS::TaskDefinition").properties
     roles = {role.id: role for role in assembly.of("IAM::Role")}
     own = roles[definition["TaskRoleArn"]["Fn::GetAtt"][0]]
     (policy,) = own.properties["Policies"]
-    allowed = [(listed(one["Action"]), one.get("Condition")) for one in policy["PolicyDocument"]["Statement"]]
-    assert [actions for actions, _ in allowed] == [list(LOG), ["s3:PutObject"], ["kms:GenerateDataKey"]]
+    logs, written, code, key = policy["PolicyDocument"]["Statement"]
+    assert listed(logs["Action"]) == list(LOG)
+    for statement, action, prefix in ((written, "s3:PutObject", "/attempts/*"), (code, "s3:GetObject", "/code/*")):
+        assert statement["Action"] == action
+        assert prefix in set(texts_of(statement["Resource"]))
+    assert set(key["Action"]) == {"kms:GenerateDataKey", "kms:Decrypt"}
+    assert any("s3." in text for text in texts_of(key["Condition"]["StringEquals"]["kms:ViaService"]))
 
 
 def test_only_the_roles_of_agents_are_passed_and_only_to_ecs(assembly: Assembly) -> None:

@@ -22,6 +22,7 @@ from sweephand.domain.ids import DEFAULT, JobKey, JobName, RunId, RunKey
 from sweephand.domain.limits import REDRIVES_MAX
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run, RunState, Trigger
+from sweephand.domain.zips import digest_of, zipped
 from sweephand.engine.advance import WAVES_MAX
 from sweephand.engine.backfill import LOOKS_MAX, read, write
 from sweephand.engine.backfills import found_backfill, start_backfill
@@ -32,11 +33,13 @@ from sweephand.local.cloud import Deployment
 from sweephand.local.cloud.account import AwsCall, Perform
 from sweephand.local.cloud.cluster import Ended
 from sweephand.messages import AttemptRun, SweepShards, encode
+from sweephand.packs import Pack
 from sweephand.ports import Lane
 from sweephand.testing.virtual import SeededDice, VirtualClock
-from sweephand.topology import ARTIFACTS_PREFIX, DAG_RUN, FUNCTIONS, QUEUES, Names
+from sweephand.topology import ARTIFACTS_PREFIX, DAG_RUN, FUNCTIONS, PACKS_PREFIX, QUEUES, Names
 from tests.api import (
     test_backfills,
+    test_code,
     test_contract,
     test_logs,
     test_runs,
@@ -54,6 +57,7 @@ from tests.operators.calls import FIRE_AT
 NAMES: Final = Names()
 ARTIFACTS: Final = "artifacts"
 BENEATH: Final = f"/{ARTIFACTS_PREFIX}*"
+CODE: Final = f"/{PACKS_PREFIX}*"
 """The objects of the bucket that functions may reach."""
 Right = tuple[str, str]
 """An action, and the resource that it is done to."""
@@ -67,6 +71,7 @@ TOLD_APART: Final[dict[tuple[str, str], str]] = {
     ("sqs", "DeleteMessageBatch"): "sqs:DeleteMessage",
     ("sqs", "ChangeMessageVisibilityBatch"): "sqs:ChangeMessageVisibility",
     ("s3", "ListObjectsV2"): "s3:ListBucket",
+    ("s3", "HeadObject"): "s3:GetObject",
     ("apigatewaymanagementapi", "PostToConnection"): "execute-api:ManageConnections",
     ("apigatewaymanagementapi", "DeleteConnection"): "execute-api:ManageConnections",
 }
@@ -87,6 +92,7 @@ NOT_CALLED: Final = {
 LANES_OF_RUNS: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
 STORIES: Final = (
     test_backfills,
+    test_code,
     test_contract,
     test_logs,
     test_runs,
@@ -135,7 +141,8 @@ def _rights_of(call: AwsCall) -> Iterator[Right]:
     elif call.service == "logs":
         yield action, params["logGroupName"]
     elif call.service == "s3":
-        yield action, ARTIFACTS if "Prefix" in params else BENEATH
+        beneath = CODE if params.get("Key", "").startswith(PACKS_PREFIX) else BENEATH
+        yield action, ARTIFACTS if "Prefix" in params else beneath
     elif call.service == "apigatewaymanagementapi":
         yield action, {"PostToConnection": "POST", "DeleteConnection": "DELETE"}[call.operation]
 
@@ -208,14 +215,22 @@ def recorded(tmp: Path) -> Rights:
 
 
 def users_code(tmp: Path, recorder: Recorder) -> None:
-    """A command that prints, and leaves a file behind, in the real `execute`."""
+    """A command that prints and leaves a file behind, and a function of a pack, in the real `execute`."""
     clock = VirtualClock(instant(START, "start"))
     with Deployment(ROOT, tmp=tmp, clock=clock, dice=SeededDice(0), around=recorder.around) as deployment:
         line = 'echo hello; echo hello > "$SWEEPHAND_ARTIFACTS/file"'
         document = {"name": "job", "run": {"command": line, "shell": True}, "timeout": "30s"}
         put(deployment.world, DEFAULT, document, actor="test", expected=None)
         trigger(deployment.world, JobKey(DEFAULT, JobName("job")))
+        content = zipped({"tasks.py": b"def told(): return 1\n"})
+        deployment.world.packs.keep(DEFAULT, Pack(digest_of(content), content))
+        document = {"name": "function", "run": {"python": "tasks:told", "code": digest_of(content)}, "timeout": "30s"}
+        put(deployment.world, DEFAULT, document, actor="test", expected=None)
+        run = trigger(deployment.world, JobKey(DEFAULT, JobName("function")))
         deployment.step()
+        ended = deployment.world.runs.get(run.key)
+        assert ended is not None
+        assert ended.output == 1
 
 
 def losing_messages_and_hints_and_finding_them(place: VirtualCloud) -> None:
@@ -592,6 +607,9 @@ def test_what_is_listed_is_granted_as_it_is_called_and_nothing_else(tmp_path: Pa
     assert called == rights
 
 
-def test_the_function_of_users_code_may_only_write_what_is_left_and_open_what_it_is_given(assembly: Assembly) -> None:
+def test_the_function_of_users_code_may_only_read_code_write_what_is_left_and_open_what_it_is_given(
+    assembly: Assembly,
+) -> None:
     logs = {(action, NAMES.run_log) for action in LOG}
-    assert granted(assembly)["execute"] == logs | {("s3:PutObject", BENEATH), ("kms:Decrypt", "order")}
+    files = {("s3:PutObject", BENEATH), ("s3:GetObject", CODE)}
+    assert granted(assembly)["execute"] == logs | files | {("kms:Decrypt", "order")}

@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.rights import LOG, RIGHTS
 from sweephand.topology import FUNCTIONS, MACHINES, Names
-from tests.infra.assembly import Assembly, Resource, listed, statements_of
+from tests.infra.assembly import Assembly, Resource, listed, statements_of, texts_of
 
 NAMES = Names()
 WITHOUT_A_RESOURCE = {
@@ -86,13 +86,16 @@ def test_every_role_is_taken_by_one_service(assembly: Assembly) -> None:
         assert isinstance(statement["Principal"]["Service"], str), role
 
 
-def test_users_code_runs_with_no_right_but_to_write_logs_and_artifacts_and_to_open_its_orders(
+def test_users_code_runs_with_no_right_but_to_read_code_write_logs_and_artifacts_and_open_its_orders(
     assembly: Assembly,
 ) -> None:
     role = _role(assembly, "execute")
-    assert _actions(role) == {*LOG, "s3:PutObject", "kms:GenerateDataKey", "kms:Decrypt"}
-    (opens,) = (one for one in statements_of(role) if "kms:Decrypt" in listed(one["Action"]))
-    assert opens["Condition"] == {"StringEquals": {"kms:EncryptionContext:sweephand": "order"}}
+    assert _actions(role) == {*LOG, "s3:PutObject", "s3:GetObject", "kms:GenerateDataKey", "kms:Decrypt"}
+    opens = [one["Condition"]["StringEquals"] for one in statements_of(role) if "kms:Decrypt" in listed(one["Action"])]
+    assert [*filter(lambda one: "kms:ViaService" not in one, opens)] == [{"kms:EncryptionContext:sweephand": "order"}]
+    assert len(opens) == 2  # the other is what S3 does with the key for whoever reads code
+    (reads,) = (one for one in statements_of(role) if "s3:GetObject" in listed(one["Action"]))
+    assert "/code/*" in set(texts_of(reads["Resource"]))
 
 
 def test_calls_for_tasks_are_made_with_no_right_where_nothing_is_listed(assembly: Assembly) -> None:

@@ -136,12 +136,10 @@ def test_a_function_may_exit(operators: Operators, home: Path) -> None:
     assert run(operators, home, "exits", "no table") == Failure("ExitCode1", "It ended with exit code 1: no table")
 
 
-@pytest.mark.parametrize("option", ["requirements", "code"])
-def test_what_this_place_cannot_do_yet_fails_for_good(operators: Operators, home: Path, option: str) -> None:
-    options: dict[str, Any] = {option: {"A": "b"}}
-    outcome = operators.execute(call("python", "tasks:add", **options))
+def test_a_place_without_packs_refuses_their_functions_for_good(operators: Operators) -> None:
+    outcome = operators.execute(call("python", "tasks:add", code="0" * 64))
     assert isinstance(outcome, Failure)
-    assert (outcome.kind, option in outcome.message) == (FailureClass.PERMANENT, True)
+    assert (outcome.kind, "code" in outcome.message) == (FailureClass.PERMANENT, True)
 
 
 def test_a_function_can_be_timed_out(operators: Operators, home: Path, tmp_path: Path) -> None:

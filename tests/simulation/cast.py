@@ -81,6 +81,7 @@ class Stage:
             views=seen("views", stores.views),
             logs=seen("logs", stores.logs),
             artifacts=seen("artifacts", stores.artifacts),
+            packs=seen("packs", stores.packs),
             secrets=seen("secrets", stores.secrets),
             target=SimTarget(self, actor),
             pace=self.pace,

@@ -287,7 +287,7 @@ def test_a_shell_line_stays_a_line() -> None:
 
 STEPS: Mapping[str, dict[str, Any]] = {
     "command": {"command": ["true"], "cwd": "data", "skipExitCode": 3, "limits": {"memory": 512}},
-    "python": {"python": "reports:daily", "args": [1], "kwargs": {"a": 1}, "requirements": ["requests==2"]},
+    "python": {"python": "reports:daily", "args": [1], "kwargs": {"a": 1}, "code": "0" * 64},
     "container": {"container": {"image": "a:1"}},
     "lambda": {"lambda": "load", "async": True},
     "http": {"http": {"url": "https://example.org/", "method": "POST", "headers": {"A": ""}, "body": {}}},

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from sweephand.api.bodies import FailBody
 from sweephand.calls import Call, Outcome
+from sweephand.domain.ids import Namespace
 from sweephand.domain.job import Task
 from sweephand.domain.kinds import read_step
 from sweephand.domain.retry import Failure, FailureClass, Retry
@@ -23,7 +24,7 @@ from sweephand.local.cloud.account import refusal
 from sweephand.local.cloud.functions import FunctionFailed
 from sweephand.logs import LogKey
 from sweephand.messages import Again
-from sweephand.operators import Operators
+from sweephand.operators import Operators, Unpacked
 from sweephand.testing.virtual import VirtualClock
 from tests.moto_world import Fault, timed_out
 from tests.operators.aws.account import Neighbourhood, a_call
@@ -68,6 +69,7 @@ FUNCTIONS: Final[dict[str, dict[str, Any]]] = {
     "ValueError": {"value": "tasks:raises"},
     "Permanent": {"value": "tasks:gives_up"},
 }
+NO_CODE: Final = {"CodeNotFound": "0" * 64, "CodeUnavailable": "1" * 64}
 
 
 class Bench:
@@ -77,7 +79,14 @@ class Bench:
         self.tmp, self.place, self.there, self.web = tmp, place, there, web
         (tmp / "code").mkdir()
         (tmp / "code" / "tasks.py").write_text(TASKS)
-        self.here = Operators(tmp / "work", http_may_reach=("127.0.0.1",), keep_output=self._refuses)
+        unpacked = Unpacked(tmp / "unpacked", self._code)
+        self.here = Operators(tmp / "work", http_may_reach=("127.0.0.1",), keep_output=self._refuses, code=unpacked)
+
+    @staticmethod
+    def _code(_namespace: Namespace, digest: str) -> bytes | None:
+        if digest == NO_CODE["CodeUnavailable"]:
+            raise Unavailable("the bucket does not answer")
+        return None
 
     @staticmethod
     def _refuses(_key: LogKey, _content: bytes) -> None:
@@ -92,6 +101,8 @@ class Bench:
 
     def python(self, name: str) -> Outcome:
         code = str(self.tmp / "code")
+        if name in NO_CODE:
+            return self.here.execute(call("python", "tasks:raises", code=NO_CODE[name]))
         given = FUNCTIONS[name]
         args = given.get("args", [])
         return self.here.execute(

@@ -28,6 +28,7 @@ from sweephand.domain.status import StatusRow
 from sweephand.domain.trail import Deed
 from sweephand.logs import Logs
 from sweephand.messages import Message
+from sweephand.packs import Packs
 from sweephand.secrets import Secrets
 
 
@@ -413,6 +414,7 @@ class Stores(Struct, frozen=True):
     views: Views
     logs: Logs
     artifacts: Artifacts
+    packs: Packs
     secrets: Secrets
 
 

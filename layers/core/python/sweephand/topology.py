@@ -217,6 +217,8 @@ TASK_CONTAINER: Final = "task"
 
 ARTIFACTS_PREFIX: Final = "attempts/"
 """Where the files that attempts leave behind are, in the bucket of artifacts."""
+PACKS_PREFIX: Final = "code/"
+"""Where the code of `python` tasks is, in the same bucket."""
 
 
 def _queue(name: str) -> Queue:

@@ -18,7 +18,8 @@ from sweephand.agent.place import Resumed, Shared
 from sweephand.agent.work import BEAT_EVERY, Equip
 from sweephand.errors import InvalidInput
 from sweephand.logs import Line, Log, LogKey
-from sweephand.operators import Keep, Logging, Operators
+from sweephand.operators import Keep, Logging, Operators, Unpacked
+from sweephand.operators.unpacked import Fetch
 from sweephand.ports import Clock
 from sweephand.topology import Names
 
@@ -75,7 +76,8 @@ class Told(Struct, frozen=True):
 
     def equip(self, environ: Mapping[str, str], clock: Clock) -> Equip:
         """What runs the work: the agent itself, or a container that it waits for."""
-        logging, keep = self._stores()
+        logging, keep, fetch = self._stores()
+        code = Unpacked(Path(self.work or tempfile.gettempdir()) / "sweephand-code", fetch) if fetch else None
         folder = Path(self.shared or self.work or Path(tempfile.gettempdir()) / "sweephand")
 
         def equipped(work: Work, left: bytes | None) -> tuple[Operators, Resumed]:
@@ -89,15 +91,16 @@ class Told(Struct, frozen=True):
                 keep=keep,
                 clock=clock,
                 only=beside,
+                code=code,
                 place=lambda _folder, _call: place,
             )
             return operators, place
 
         return equipped
 
-    def _stores(self) -> tuple[Logging, Keep | None]:
+    def _stores(self) -> tuple[Logging, Keep | None, Fetch | None]:
         if not self.name:
-            return Logging(lambda _key: _Printed(sys.stdout)), None
+            return Logging(lambda _key: _Printed(sys.stdout)), None, None
         from sweephand import aws  # not before: where nothing is kept there, nothing of it is needed
 
         config = aws.config(CALLER)
@@ -106,7 +109,7 @@ class Told(Struct, frozen=True):
         def opened(key: LogKey) -> Log:
             return logs.open(key)
 
-        return Logging(opened, every=SHIPPED_EVERY), artifacts.keep
+        return Logging(opened, every=SHIPPED_EVERY), artifacts.keep, aws.packs(self.artifacts, config).read
 
 
 class _Printed:

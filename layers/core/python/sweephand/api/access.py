@@ -47,6 +47,8 @@ LEAST_ROLE: Final[Mapping[str, Role]] = MappingProxyType(
         "listAudit": _V,
         "getStats": _V,
         "getOpenapi": _V,
+        "getCodeTarget": _V,
+        "getCode": _V,
         "listNamespaces": _V,
         "getNamespace": _V,
         "openSession": _V,
@@ -92,6 +94,8 @@ LEAST_ROLE: Final[Mapping[str, Role]] = MappingProxyType(
         "deleteTemplate": _E,
         "putSecret": _E,
         "deleteSecret": _E,
+        "putCode": _E,
+        "openUpload": _E,
         # Deciding about people.
         "putNamespace": _A,
         "deleteNamespace": _A,

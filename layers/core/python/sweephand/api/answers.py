@@ -264,6 +264,24 @@ class Secret(Document):
     updated_by: str
 
 
+class CodeTarget(Told):
+    python: str
+    wheels: list[str]
+    max_bytes: int
+    inline_bytes: int
+
+
+class Code(Told):
+    sha256: str
+    size: int
+
+
+class CodeUpload(Told):
+    sha256: str
+    url: str | None
+    headers: dict[str, str]
+
+
 class Bulk(Told):
     action: str
     dry_run: bool

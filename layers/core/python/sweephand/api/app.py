@@ -12,13 +12,28 @@ from typing import TYPE_CHECKING, Any, Final
 from aws_lambda_powertools.event_handler.api_gateway import Route
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
-from sweephand.api import backfills, dags, jobs, leases, logs, openapi, people, plan, runs, shared, tasks, watching
+from sweephand.api import (
+    backfills,
+    code,
+    dags,
+    jobs,
+    leases,
+    logs,
+    openapi,
+    people,
+    plan,
+    runs,
+    shared,
+    tasks,
+    watching,
+)
 from sweephand.api.access import PUBLIC_CALLS, check_access
 from sweephand.api.asked import Answer, Asked, Ending, asking
 from sweephand.api.authorize import Gate, from_context
 from sweephand.api.problems import problem, problem_of
 from sweephand.api.reading import (
     BODY_BYTES_MAX,
+    CODE_BYTES_MAX,
     JSON,
     SMALL_BYTES_MAX,
     Event,
@@ -57,12 +72,14 @@ PUBLIC: Final = frozenset({("GET", "/v1/health"), ("GET", "/v1/jwks.json")})
 
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _UNREPEATED: Final = frozenset(
-    {"issueToken", "openSession", "putSecret", "leaseWork", "beat", "beatMany", "completeWork", "failWork"}
+    {"issueToken", "openSession", "putSecret", "putCode", "openUpload"}
+    | {"leaseWork", "beat", "beatMany", "completeWork", "failWork"}
 )
-"""Answers that hold secrets are not kept, nor is a hash of a body that does; and what a worker says is recognised by
-its epoch."""
+"""Answers that hold secrets are not kept, nor is a hash of a body that does; what a worker says is recognised by its
+epoch, and code by its name."""
 _DEFINING: Final = frozenset({"createJob", "putJob", "planJob", "createDag", "putTemplate", "putSecret"})
 """Their bodies may be as large as a definition can be; a secret of 64 KB may be written with six bytes for each."""
+_BYTES_MAX: Final = {**dict.fromkeys(_DEFINING, BODY_BYTES_MAX), "putCode": CODE_BYTES_MAX}
 _BUILT_IN: Final = frozenset({"command", "python", "http", "external"}) | LOOKS
 ON_AWS: Final = _BUILT_IN | {"container"}
 """What a deployment runs besides the AWS services that it lists; which images, its list says."""
@@ -138,7 +155,7 @@ class Api:
         if unsafe:
             _check_loop(event)
             check_conditions(event)
-        bytes_max = BODY_BYTES_MAX if route.operation_id in _DEFINING else SMALL_BYTES_MAX
+        bytes_max = _BYTES_MAX.get(route.operation_id, SMALL_BYTES_MAX)
         body = body_of(event, bytes_max=bytes_max) if unsafe else None
         key = idempotency_key_of(event) if unsafe else None
         asking(
@@ -181,7 +198,7 @@ class Api:
 
 def _routes() -> Resolver:
     resolver = Resolver(enable_validation=True, strip_prefixes=[PREFIX])
-    for module in (jobs, backfills, plan, runs, tasks, logs, leases, shared, people, watching, dags):
+    for module in (jobs, backfills, plan, code, runs, tasks, logs, leases, shared, people, watching, dags):
         resolver.include_router(module.router)
     return resolver
 

@@ -14,6 +14,7 @@ from sweephand.domain.backfill import ACTIVE_MAX, ACTIVE_USUAL, Only, Order, Wan
 from sweephand.domain.job import CatchupPolicy
 from sweephand.domain.retry import FailureClass
 from sweephand.domain.shares import WEIGHT_MAX
+from sweephand.packs import PACK_BYTES_MAX
 
 
 class _Given(BaseModel):
@@ -177,6 +178,19 @@ class PoolBody(_Given):
 
 class SecretBody(_Given):
     value: str = Field(min_length=4, max_length=65_536, json_schema_extra={"writeOnly": True}, repr=False)
+
+
+class CodeBody(_Given):
+    content: str = Field(
+        min_length=1,
+        json_schema_extra={"contentEncoding": "base64", "format": "zip"},
+        description="A zip, as base64; on AWS up to 3 MB, and what is larger by openUpload.",
+        repr=False,
+    )
+
+
+class UploadBody(_Given):
+    size: int = Field(ge=1, le=PACK_BYTES_MAX)
 
 
 class LimitsBody(_Given):

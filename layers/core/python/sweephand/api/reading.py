@@ -13,9 +13,12 @@ from urllib.parse import unquote
 
 from sweephand.api.refusals import TooLarge, UnsupportedMedia
 from sweephand.errors import InvalidInput
+from sweephand.packs import PACK_BYTES_MAX
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 """Larger than the largest definition that is accepted, 10,000 tasks."""
+CODE_BYTES_MAX: Final = 4 * (PACK_BYTES_MAX // 3 + 1) + 1_024
+"""A pack as base64, and the field around it."""
 SMALL_BYTES_MAX: Final = 256 * 1024
 """Of a call that carries no definition."""
 _FIELDS_MAX: Final = 5_000

@@ -29,6 +29,7 @@ from sweephand.domain.kinds import (
     ARGUMENTS_MAX,
     ATTRIBUTES_MAX,
     BUCKET,
+    CODE,
     COMMAND_CHARS_MAX,
     CONTAINS_CHARS_MAX,
     HEADERS_MAX,
@@ -82,8 +83,7 @@ _PYTHON: Final = {
     **_PROCESS,
     "args": listed({}, ARGUMENTS_MAX),
     "kwargs": anything(PAYLOAD_BYTES_MAX),
-    "requirements": listed(text(512), 200),
-    "code": text(256),
+    "code": {**text(64, pattern=f"^{CODE}$"), "description": "A pack that this namespace has: see putCode."},
 }
 
 _TEMPLATE: Final = text(256, pattern=r"^\$\{(params\.[A-Za-z_][A-Za-z0-9_]*|run\.fireAt)\}$")

@@ -23,6 +23,7 @@ from sweephand.aws.live import Connections
 from sweephand.aws.logs import CloudWatchLogs
 from sweephand.aws.machines import BackfillMachine, StepFunctions
 from sweephand.aws.offers import DynamoOffers
+from sweephand.aws.packs import S3Packs
 from sweephand.aws.queue import Addresses, SqsInbox, SqsQueue
 from sweephand.aws.replies import DynamoReplies
 from sweephand.aws.runs import DynamoRuns
@@ -68,6 +69,7 @@ __all__ = [
     "images_of",
     "logs",
     "outcome_of_machine",
+    "packs",
     "stopped_of",
     "unsealed_order",
 ]
@@ -161,6 +163,12 @@ def artifacts(bucket: str, config: Config) -> S3Artifacts:
     return S3Artifacts(lambda: boto3.client("s3", config=signing), bucket)
 
 
+def packs(bucket: str, config: Config) -> S3Packs:
+    """The code of `python` tasks."""
+    signing = config.merge(Config(signature_version="s3v4"))
+    return S3Packs(lambda: boto3.client("s3", config=signing), bucket)
+
+
 def archive(names: Names, config: Config) -> Archive:
     """Where ended runs outlive their items."""
     return Archive(boto3.client("firehose", config=config), names.of(ARCHIVE))
@@ -209,5 +217,6 @@ def connect(
         views=DynamoViews(views, clock=clock, keep=keep_runs),
         logs=logs(names, config),
         artifacts=artifacts(artifacts_bucket, config),
+        packs=packs(artifacts_bucket, config),
         secrets=KmsSecrets(partial(_client, config), names, readable=secret_arns),
     )

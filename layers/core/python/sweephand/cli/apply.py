@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -10,20 +11,28 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sweephand.cli.documents import Written, read_all
+from sweephand.cli.documents import Errors, Written, read_each
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, pass_session, report
 from sweephand.cli.show import Output, difference, local, progress, visible
 from sweephand.errors import Conflict, InvalidInput, NotFound, SweephandError
 
 if TYPE_CHECKING:
+    from sweephand.cli.packing import Packer
     from sweephand.client import Client
+    from sweephand.packs import Pack
 
 WOULD_CHANGE: Final = 2
 FIRES_TOLD: Final = 3
 
-_SIGNS: Final = {"create": ("+", "green"), "change": ("~", "yellow"), "none": ("=", "dim")}
-_WORDS: Final = {"create": "to create", "change": "to change", "none": "unchanged"}
+_SIGNS: Final = {
+    "create": ("+", "green"),
+    "change": ("~", "yellow"),
+    "delete": ("-", "red"),
+    "none": ("=", "dim"),
+}
+_WORDS: Final = {"create": "to create", "change": "to change", "delete": "to delete", "none": "unchanged"}
+_LABEL: Final = re.compile(r"[^\s=]+=\S+")
 
 
 class Step(Struct, frozen=True):
@@ -32,6 +41,8 @@ class Step(Struct, frozen=True):
     written: Written
     plan: dict[str, Any]
     outcome: str = "planned"
+    pack: Pack | None = None
+    """What its functions are imported from."""
 
     @property
     def name(self) -> str:
@@ -53,7 +64,7 @@ class Step(Struct, frozen=True):
         changes = self.plan["difference"].get("changes", [])
         return {
             "name": self.name,
-            "file": self.written.source,
+            "file": self.written.source or None,
             "action": self.action,
             "version": self.version,
             "changes": changes,
@@ -66,51 +77,105 @@ class Step(Struct, frozen=True):
 @click.option("-f", "--file", "files", multiple=True, metavar="FILE|DIR", help="A job file, a folder of them, or -.")
 @click.argument("more", nargs=-1, metavar="[FILE|DIR]...", type=click.Path())
 @click.option("--dry-run", is_flag=True, help="Show the plan only; exit code 2 where something would change.")
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A tag for every job of these files.")
+@click.option("--prune", is_flag=True, help="Delete the jobs with the --label that no file has any more.")
+@click.option("--keep-going", is_flag=True, help="Apply what is right although something else is wrong.")
 @click.option("-y", "--yes", is_flag=True, help="Ask no question.")
 @pass_session
-def apply(session: Session, files: tuple[str, ...], more: tuple[str, ...], dry_run: bool, yes: bool) -> None:
-    """Make the jobs of these files the jobs that there are: YAML (one or more documents) or JSON.
+def apply(
+    session: Session,
+    files: tuple[str, ...],
+    more: tuple[str, ...],
+    dry_run: bool,
+    labels: tuple[str, ...],
+    prune: bool,
+    keep_going: bool,
+    yes: bool,
+) -> None:
+    """Make the jobs of these files the jobs that there are: YAML (one or more documents), JSON or Python.
 
-    All files are checked first: a bad one changes nothing. Jobs without a file stay as they are.
+    All files are checked first: a bad one changes nothing. Jobs without a file stay as they are, unless --prune says
+    that the label is these files' own.
     """
-    if not files and not more:
-        raise click.UsageError("Which files? Give -f FILE, -f DIR, or -f - for standard input.")
-    written = read_all([*files, *more])
-    steps = _planned(session.client, written)
-    for step in steps:
-        _tell(session.output, step)
-    counts = Counter(step.action for step in steps)
-    summary = ", ".join(f"{counts[action]} {word}" for action, word in _WORDS.items() if counts[action])
-    session.output.say(f"Plan: {summary}.")
-    changes = len(steps) - counts["none"]
-    if dry_run or not changes:
-        _finish(session.output, steps)
-        click.get_current_context().exit(WOULD_CHANGE if changes else 0)
-    agreed("Apply this plan?", yes=yes)
-    steps, errors = _carried_out(session.client, steps)
-    _finish(session.output, steps)
-    session.output.say(f"Applied {sum(step.outcome == 'applied' for step in steps)} of {changes}.")
+    _check_words([*files, *more], labels, prune=prune)
+    written, errors = read_each([*files, *more])
+    steps = _planned(session.client, [_labelled(one, labels) for one in written], errors)
+    if errors and not keep_going:
+        raise InvalidInput("Nothing was changed.", errors=tuple(errors))
+    if prune and not errors:  # a job of a file that could not be read is not gone
+        steps += _to_delete(session.client, labels, {step.name for step in steps})
+    changes = _tell_all(session.output, steps)
+    is_over = dry_run or not changes
+    if not is_over:
+        agreed("Apply this plan?", yes=yes)
+        steps = _carried_out(session.client, steps, errors)
+    if session.output.as_json:
+        session.output.json([step.encode() for step in steps])
+    if not is_over:
+        session.output.say(f"Applied {sum(step.outcome == 'applied' for step in steps)} of {changes}.")
     if errors:
         report(InvalidInput(f"{len(errors)} not applied: apply again to see what is left.", errors=tuple(errors)))
-        click.get_current_context().exit(1)
+    click.get_current_context().exit(1 if errors else WOULD_CHANGE if dry_run and changes else 0)
 
 
-def _planned(client: Client, written: list[Written]) -> list[Step]:
-    """Every document's effect, or one refusal with what is wrong in all of them."""
-    errors = [*_twice(written)]
+def _check_words(files: list[str], labels: Iterable[str], *, prune: bool) -> None:
+    if not files:
+        raise click.UsageError("Which files? Give -f FILE, -f DIR, or -f - for standard input.")
+    for label in labels:
+        if not _LABEL.fullmatch(label):
+            raise click.UsageError(f"A label is KEY=VALUE, such as team=sales, and not {label!r}.")
+    if prune and not labels:
+        raise click.UsageError("--prune needs a --label: only jobs that have it are deleted.")
+
+
+def _labelled(one: Written, labels: tuple[str, ...]) -> Written:
+    """With the labels among its tags, by which `--prune` knows it again."""
+    tags = one.document.get("tags") or []
+    if not labels or not isinstance(tags, list):
+        return one  # what is no list is refused by the server
+    fresh = [label for label in labels if label not in tags]
+    return replace(one, document={**one.document, "tags": [*tags, *fresh]})
+
+
+def _planned(client: Client, written: list[Written], errors: Errors) -> list[Step]:
+    """Every document's effect; what is wrong is added to the errors."""
+    errors += _twice(written)
     steps = []
+    packing = _Packing(client)
     with progress("Checking", len(written)) as told:
         for done, one in enumerate(written, 1):
             try:
-                steps.append(Step(one, client.plan(one.document)))
+                packed, pack = packing.packed(one)
             except InvalidInput as refused:
-                errors += [(f"{one.source}: {path}" if path else one.source, text) for path, text in refused.errors]
+                errors += [error for error in refused.errors if error not in errors]  # of several jobs of one file
+                continue
+            try:
+                steps.append(Step(packed, client.plan(packed.document), pack=pack))
+            except InvalidInput as refused:
+                errors += [(one.at(path), text) for path, text in refused.errors]
             except (Conflict, NotFound) as refused:
                 errors.append((one.source, refused.message))
             told(done)
-    if errors:
-        raise InvalidInput("Nothing was changed.", errors=tuple(errors))
     return steps
+
+
+class _Packing:
+    """Packs what documents need."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._packer: Packer | None = None
+
+    def packed(self, one: Written) -> tuple[Written, Pack | None]:
+        from sweephand.cli.packing import Packer, is_packed, with_code  # late: most files need none of it
+
+        needs = one.needs
+        if needs is None or not any(is_packed(task["run"], needs) for task in one.document["tasks"]):
+            return one, None
+        if self._packer is None:
+            self._packer = Packer(self._client.code.target)
+        pack: Pack = self._packer.pack(needs)
+        return replace(one, document=with_code(one.document, needs, pack)), pack
 
 
 def _twice(written: Iterable[Written]) -> Iterator[tuple[str, str]]:
@@ -118,42 +183,70 @@ def _twice(written: Iterable[Written]) -> Iterator[tuple[str, str]]:
     for one in written:
         name = str(one.document.get("name"))
         if "name" in one.document and name in first:
-            yield f"{one.source}: name", f"The job {name!r} is in {first[name]} too."
+            yield one.at("name"), f"The job {name!r} is in {first[name]} too."
         first.setdefault(name, one.source)
 
 
-def _carried_out(client: Client, steps: list[Step]) -> tuple[list[Step], list[tuple[str, str]]]:
+def _to_delete(client: Client, labels: tuple[str, ...], kept: set[str]) -> list[Step]:
+    """The jobs with all of the labels that no file has."""
+    steps = []
+    for job in client.jobs(tag=labels[0]):
+        if job["jobId"] not in kept and set(labels) <= set(job.get("tags") or ()):
+            gone = {"action": "delete", "version": job["version"], "changes": []}
+            steps.append(Step(Written("", {"name": job["jobId"]}), {"difference": gone}))
+    return steps
+
+
+def _carried_out(client: Client, steps: list[Step], errors: Errors) -> list[Step]:
     """What came of each step. One job's conflict does not stop the others; a server that refuses stops all."""
     done: list[Step] = []
-    errors: list[tuple[str, str]] = []
+    stored: set[str] = set()
     is_over = False
     with progress("Applying", len(steps)) as told:
         for step in steps:
             outcome = "not tried"
             try:
-                outcome = outcome if is_over else _carry_out(client, step)
+                outcome = outcome if is_over else _carry_out(client, step, stored)
             except SweephandError as error:
                 outcome = "failed"
                 is_over = not isinstance(error, Conflict | InvalidInput | NotFound)
-                errors.append((f"{step.written.source}: {step.name}", error.message))
+                where = f"{step.written.source}: {step.name}" if step.written.source else step.name
+                errors.append((where, error.message))
             done.append(replace(step, outcome=outcome))
             told(len(done))
-    return done, errors
+    return done
 
 
-def _carry_out(client: Client, step: Step) -> str:
+def _carry_out(client: Client, step: Step, stored: set[str]) -> str:
     if step.action == "none":
         return "unchanged"
+    if step.action == "delete":
+        client.delete(step.name, version=step.version)
+        return "applied"
+    if step.pack is not None and step.pack.digest not in stored:
+        client.code.put(step.pack.content)
+        stored.add(step.pack.digest)
     # Based on the version that the plan was shown for: somebody's edit in between is a Conflict, not overwritten.
     client.put(step.written.document, version=step.version)
     return "applied"
 
 
+def _tell_all(output: Output, steps: list[Step]) -> int:
+    """Say the plan; how many changes it has."""
+    for step in steps:
+        _tell(output, step)
+    counts = Counter(step.action for step in steps)
+    summary = ", ".join(f"{counts[action]} {word}" for action, word in _WORDS.items() if counts[action])
+    output.say(f"Plan: {summary or 'nothing'}.")
+    return len(steps) - counts["none"]
+
+
 def _tell(output: Output, step: Step) -> None:
     sign, style = _SIGNS[step.action]
-    version = f" (version {step.version})" if step.action == "change" else ""
-    output.say(f"{sign} {visible(step.name)}: {_WORDS[step.action]}{version}, {visible(step.written.source)}", style)
-    if step.action == "none":
+    version = f" (version {step.version})" if step.action in ("change", "delete") else ""
+    source = visible(step.written.source) if step.written.source else "which no file has any more"
+    output.say(f"{sign} {visible(step.name)}: {_WORDS[step.action]}{version}, {source}", style)
+    if step.action in ("none", "delete"):
         return
     if step.action == "change":
         for line in difference(step.plan["difference"].get("changes", [])):
@@ -172,8 +265,3 @@ def in_words(plan: dict[str, Any]) -> str:
     often = f"; {per_day:g} a day" if isinstance(per_day, int | float) and per_day else ""
     then = f", then {', '.join(fires[1:])}" if fires[1:] else " and not again within a year"
     return f"Fires at {fires[0]}{then}{often}."
-
-
-def _finish(output: Output, steps: list[Step]) -> None:
-    if output.as_json:
-        output.json([step.encode() for step in steps])

@@ -1,31 +1,51 @@
-"""Job files: YAML 1.2 and JSON, read strictly and within bounds, with errors that name the file and the line."""
+"""Job files: YAML 1.2, JSON and Python, read strictly and within bounds, with errors that name file and line."""
 
 from __future__ import annotations
 
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from sweephand.cli.python_files import Needs, is_job_file, read_python
 from sweephand.cli.show import visible
 from sweephand.domain.plain import DEPTH_MAX, plain
 from sweephand.errors import InvalidInput
 
-__all__ = ["STDIN", "Written", "found_in", "read_all", "read_one", "shown_yaml", "strict_json", "to_yaml"]
+__all__ = [
+    "STDIN",
+    "Errors",
+    "Written",
+    "found_in",
+    "read_all",
+    "read_each",
+    "read_one",
+    "shown_yaml",
+    "strict_json",
+    "to_yaml",
+]
+
+Errors = list[tuple[str, str]]
+"""Where something is wrong, and what."""
+Lines = Mapping[str, int]
+"""The line of each path of a document, as far as they are known; '' is the document itself."""
 
 STDIN: Final = "-"
 FILE_BYTES_MAX: Final = 8_388_608
 DOCUMENT_BYTES_MAX: Final = 4_194_304
 """With every alias written out; the server has its own, smaller limit for a job."""
 FILES_MAX: Final = 10_000
+_LINES_MAX: Final = 100_000
 TOO_DEEP: Final = f"It is nested more than {DEPTH_MAX} levels deep."
 
-_YAML: Final = frozenset({".yaml", ".yml"})
-_ENDINGS: Final = _YAML | {".json"}
+_PYTHON: Final = ".py"
+_ENDINGS: Final = frozenset({".yaml", ".yml", ".json"})
+_CACHE: Final = "__pycache__"
 
 
 class Written(Struct, frozen=True):
@@ -33,6 +53,18 @@ class Written(Struct, frozen=True):
 
     source: str
     document: dict[str, Any]
+    file: str = ""
+    lines: Callable[[], Lines] = field(default=dict)
+    needs: Needs | None = None
+    """What its functions are imported from, where it is written in Python."""
+
+    def at(self, path: str) -> str:
+        """A field of it as people find it: by its file and line, where that is known, and by its path."""
+        lines, known = self.lines(), path
+        while known and known not in lines:
+            known = known[: max(known.rfind("."), known.rfind("["), 0)]
+        where = f"{self.file}:{lines[known]}" if known in lines else self.source
+        return f"{where}: {path}" if path else where
 
 
 def found_in(names: Iterable[str]) -> list[str]:
@@ -43,7 +75,7 @@ def found_in(names: Iterable[str]) -> list[str]:
         if name != STDIN and path.is_dir():
             inside = sorted(str(one) for one in path.rglob("*") if _is_job_file(one, path))
             if not inside:
-                raise InvalidInput(f"{name} holds no job files (*.yaml, *.yml, *.json).")
+                raise InvalidInput(f"{name} holds no job files (*.yaml, *.yml, *.json, and *.py with a @job).")
             found += inside
         else:
             found.append(name)
@@ -52,15 +84,22 @@ def found_in(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def read_all(names: Iterable[str]) -> list[Written]:
-    """The documents of these files and folders, or one refusal that lists what is wrong in all of them."""
+def read_each(names: Iterable[str]) -> tuple[list[Written], Errors]:
+    """The documents of these files and folders, and what is wrong in the others."""
     documents: list[Written] = []
-    errors: list[tuple[str, str]] = []
+    errors: Errors = []
+    names = list(names)
     for name in found_in(names):
         try:
-            documents += _read(name)
+            documents += _read(name, is_named=name in names)
         except InvalidInput as refused:
             errors += refused.errors
+    return documents, errors
+
+
+def read_all(names: Iterable[str]) -> list[Written]:
+    """The documents of these files and folders, or one refusal that lists what is wrong in all of them."""
+    documents, errors = read_each(names)
     if errors:
         raise InvalidInput("Not every file can be read.", errors=tuple(errors))
     return documents
@@ -112,26 +151,47 @@ def to_yaml(document: object, *, in_ascii: bool = False) -> str:
 
 
 def _is_job_file(path: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return path.suffix.lower() in _ENDINGS and not hidden and path.is_file()
+    parts = path.relative_to(folder).parts
+    if any(part.startswith(".") or part == _CACHE for part in parts) or not path.is_file():
+        return False
+    if path.suffix == _PYTHON:
+        return is_job_file(path, parts)
+    # What lies beside a package's modules is what they read.
+    return path.suffix.lower() in _ENDINGS and (path.parent == folder or not (path.parent / "__init__.py").exists())
 
 
-def _read(name: str) -> list[Written]:
+def _read(name: str, *, is_named: bool = True) -> list[Written]:
+    """A Python file of a folder may turn out to hold no job; one that is named is expected to."""
+    if Path(name).suffix == _PYTHON:
+        return _python(name, is_named=is_named)
     text = _text(name)
-    loaded = list(_json(name, text) if name.lower().endswith(".json") else _yaml(name, text))
+    is_json = name.lower().endswith(".json")
+    loaded = list(_json(name, text) if is_json else _yaml(name, text))
     several = len(loaded) > 1
-    written = [_plain(f"{name}#{n}" if several else name, one) for n, one in enumerate(loaded, 1)]
+    written = []
+    for n, one in enumerate(loaded):
+        lines: Callable[[], Lines] = dict if is_json else partial(_lines, text, n)
+        written.append(_plain(f"{name}#{n + 1}" if several else name, one, file=name, lines=lines))
     if not written:
         _refuse(name, "There is nothing in it.")
     return written
 
 
+def _python(name: str, *, is_named: bool) -> list[Written]:
+    jobs, needs = read_python(name)
+    if not jobs and is_named:
+        _refuse(name, "It makes no job: put @job before the function that calls the job's tasks.")
+    several = len(jobs) > 1
+    return [
+        _plain(f"{name}#{n}" if several else name, one.document, file=name, lines=one.known_lines, needs=needs)
+        for n, one in enumerate(jobs, 1)
+    ]
+
+
 def _text(name: str) -> str:
     ending = Path(name).suffix.lower()
-    if ending == ".py":
-        _refuse(name, "Python job files cannot be applied yet: write the job as YAML or JSON.")
     if name != STDIN and ending not in _ENDINGS:
-        _refuse(name, "A job file ends in .yaml, .yml or .json.")
+        _refuse(name, "A job file ends in .yaml, .yml, .json or .py.")
     try:
         if name == STDIN:
             content = sys.stdin.buffer.read(FILE_BYTES_MAX + 1)
@@ -148,7 +208,7 @@ def _text(name: str) -> str:
     return text
 
 
-def _plain(source: str, document: object) -> Written:
+def _plain(source: str, document: object, **about: Any) -> Written:
     """The document as JSON has it; a file's dates become text, and an endless document is refused."""
     if not isinstance(document, dict):
         _refuse(source, "A document is an object with fields, such as 'name'.")
@@ -160,7 +220,7 @@ def _plain(source: str, document: object) -> Written:
         raise InvalidInput(
             f"{source} cannot be used.", errors=tuple((_at(source, path), message) for path, message in errors)
         )
-    return Written(source, copied)
+    return Written(source, copied, **about)
 
 
 # JSON.
@@ -214,6 +274,29 @@ def _yaml(name: str, text: str) -> Iterator[object]:
         _refuse(name, TOO_DEEP)
     except (YAMLError, ValueError) as error:
         _refuse(name, f"It is not YAML: {' '.join(str(error).split())}.")
+
+
+def _lines(text: str, number: int) -> Lines:
+    """Where each field of a document is; asked only where something is wrong with one."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.nodes import MappingNode, SequenceNode
+
+    documents: list[Any] = []
+    for node in YAML(typ="safe", pure=True).compose_all(text):
+        if node is not None:
+            documents += node.value if isinstance(node, SequenceNode) else [node]
+    lines: dict[str, int] = {}
+    waiting = [("", documents[number], documents[number])]
+    while waiting:
+        path, where, node = waiting.pop()
+        lines[path] = where.start_mark.line + 1
+        if isinstance(node, MappingNode):
+            waiting += [(f"{path}.{key.value}" if path else str(key.value), key, value) for key, value in node.value]
+        elif isinstance(node, SequenceNode):
+            waiting += [(f"{path}[{n}]", value, value) for n, value in enumerate(node.value)]
+        if len(lines) > _LINES_MAX:
+            break
+    return lines
 
 
 def _check_size(name: str, text: str) -> None:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from sweephand.client.connection import Connection
-from sweephand.client.resources import Leases, Members, Namespaces, Shared, Tokens
+from sweephand.client.resources import Code, Leases, Members, Namespaces, Shared, Tokens
 from sweephand.client.transport import TRIES_MAX, Document, Transport, moment, segments
 from sweephand.errors import InvalidInput
 
@@ -56,6 +56,7 @@ class Client:
         self.members = Members(self._http)
         self.tokens = Tokens(self._http)
         self.leases = Leases(self._http)
+        self.code = Code(self._http)
 
     def __enter__(self) -> Self:
         return self
@@ -91,9 +92,11 @@ class Client:
         """Every job, page after page."""
         return self._http.pages("/jobs", {"prefix": prefix, "tag": tag, "status": status})
 
-    def delete(self, job: str, *, cancel: bool = False) -> None:
-        """Nothing fires any more; active runs finish, unless they are to be cancelled."""
-        self._http.send("DELETE", _job(job), query={"cancel": cancel or None})
+    def delete(self, job: str, *, cancel: bool = False, version: int | None = None) -> None:
+        """Nothing fires any more; active runs finish, unless they are to be cancelled. With a `version`, only if it is
+        still the current one."""
+        condition = {} if version is None else {"If-Match": str(version)}
+        self._http.send("DELETE", _job(job), query={"cancel": cancel or None}, headers=condition)
 
     def pause(self, job: str) -> Document:
         """Nothing fires until it is resumed."""

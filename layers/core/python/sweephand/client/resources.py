@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sweephand.client.transport import Document, Transport, moment, segments
+from sweephand.errors import NotFound
+from sweephand.packs import INLINE_BYTES_MAX
 
-__all__ = ["Leases", "Members", "Namespaces", "Shared", "Tokens"]
+__all__ = ["Code", "Leases", "Members", "Namespaces", "Shared", "Tokens"]
+
+
+_PATIENCE_S: Final = 120.0
+"""How much longer a large body may take."""
 
 
 class Shared:
@@ -106,6 +114,39 @@ class Tokens:
     def revoke(self, id_: str) -> None:
         """It opens nothing any more."""
         self._http.send("DELETE", segments("tokens", id_))
+
+
+class Code:
+    """Packs of code that `python` tasks are imported from: zips, named by the SHA-256 of their bytes."""
+
+    def __init__(self, http: Transport) -> None:
+        self._http = http
+
+    def target(self) -> Document:
+        """What to pack for: the version of Python, the platforms of wheels, and how large a pack may be."""
+        answer: Document = self._http.send("GET", "/code")
+        return answer
+
+    def get(self, sha256: str) -> Document:
+        """How large a pack is; NotFound where the namespace has none of this name."""
+        answer: Document = self._http.send("GET", segments("code", sha256))
+        return answer
+
+    def put(self, content: bytes) -> Document:
+        """Store a pack, unless it is there already: in a call, or, where it is too large for one, by an address."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        try:
+            return self.get(sha256)
+        except NotFound:
+            pass  # safe: who stores the same at the same time stores the same bytes
+        if len(content) > INLINE_BYTES_MAX:
+            upload = self._http.send("POST", segments("code", sha256, "upload"), body={"size": len(content)})
+            if upload["url"]:
+                self._http.upload(upload["url"], content, upload["headers"])
+                return self.get(sha256)
+        body = {"content": base64.b64encode(content).decode()}
+        answer: Document = self._http.send("PUT", segments("code", sha256), body=body, patience_s=_PATIENCE_S)
+        return answer
 
 
 class Leases:

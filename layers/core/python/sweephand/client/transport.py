@@ -34,6 +34,7 @@ Document = dict[str, Any]
 
 TRIES_MAX: Final = 4
 FIRST_WAIT_S: Final = 0.2
+UPLOAD_WITHIN_S: Final = 600.0
 WAIT_MAX_S: Final = 30.0
 """A server that wants more patience than this is reported instead."""
 
@@ -140,6 +141,25 @@ class Transport:
                     raise
                 self._wait(wait_s)
         return self._once(request)
+
+    def upload(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
+        """Bytes to an address that the server gave, which is its own proof: no token goes there."""
+        request = httpx.Request("PUT", url, content=content, headers=dict(headers))
+        for tries in range(1, self._tries_max + 1):
+            try:
+                with httpx.Client(timeout=UPLOAD_WITHIN_S) as http:
+                    response = http.send(request)
+            except httpx.HTTPError as error:
+                trouble = Unavailable(f"The upload broke off: {type(error).__name__}.")
+            else:
+                if response.is_success:
+                    return
+                trouble = Unavailable(f"The upload was answered with {response.status_code}: {response.text[:300]}")
+                if response.status_code < 500:
+                    raise InvalidInput(trouble.message)
+            if tries == self._tries_max:
+                raise trouble
+            self._wait(self._wait_s(trouble, tries))
 
     def pages(self, path: str, query: Mapping[str, object] | None = None) -> Iterator[Document]:
         """Every item of a list, page after page, fetched as they are needed."""

@@ -67,6 +67,7 @@ BUCKET: Final = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 KEY_CHARS_MAX: Final = 1_024
 OBJECT_BYTES_MAX: Final = 2**46
 APPROVERS_MAX: Final = 50
+CODE: Final = r"[0-9a-f]{64}"
 ATTRIBUTES_MAX: Final = 9
 """SQS takes ten, of which one is the idempotency key."""
 
@@ -81,6 +82,7 @@ _ATTRIBUTES: Final = mapped(text(256), text(PAYLOAD_BYTES_MAX), ATTRIBUTES_MAX)
 _URL_TEXT: Final = text(
     ADDRESS_CHARS_MAX, pattern=r"(https?://|\$\{)\S+", right="a URL begins with https:// or http://"
 )
+_CODE: Final = text(64, pattern=CODE, right="code is named by the SHA-256 of its zip, 64 hex digits")
 _PROCESS: Final[Mapping[str, Reader[Any]]] = {
     "env": _ENV,
     "secrets": _SECRETS,
@@ -185,8 +187,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 **_PROCESS,
                 "args": listed(anything, ARGUMENTS_MAX),
                 "kwargs": object_of(PAYLOAD_BYTES_MAX),
-                "requirements": listed(text(512), 200),
-                "code": text(256),
+                "code": _CODE,
                 "cwd": _ADDRESS,
                 "limits": read_bounds,
             },

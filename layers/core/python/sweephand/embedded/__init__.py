@@ -16,6 +16,7 @@ from sweephand.embedded.due import Due, Shards
 from sweephand.embedded.jobs import Jobs
 from sweephand.embedded.logs import FileLogs
 from sweephand.embedded.offers import Offers
+from sweephand.embedded.packs import FilePacks
 from sweephand.embedded.queue import Bell, Inbox, Queue
 from sweephand.embedded.replies import Replies
 from sweephand.embedded.runs import Runs
@@ -43,6 +44,7 @@ class Stores(ports.Stores, frozen=True):
 
     logs: FileLogs
     artifacts: FileArtifacts
+    packs: FilePacks
     feed: Feed
     database: Database
     bell: Bell
@@ -56,6 +58,7 @@ class Stores(ports.Stores, frozen=True):
         self.database.close()
         self.logs.close()
         self.artifacts.close()
+        self.packs.close()
 
 
 def open_stores(path: str | Path | None, *, clock: ports.Clock, secrets_key: Callable[[], str] | None = None) -> Stores:
@@ -83,6 +86,7 @@ def open_stores(path: str | Path | None, *, clock: ports.Clock, secrets_key: Cal
         views=Views(database),
         logs=FileLogs(beside / "logs" if beside else None),
         artifacts=FileArtifacts(beside / "artifacts" if beside else None),
+        packs=FilePacks(beside / "code" if beside else None),
         secrets=Secrets(secrets_key or new_key),
         feed=Feed(database),
         database=database,

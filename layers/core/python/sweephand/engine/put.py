@@ -13,7 +13,7 @@ from sweephand.domain.kinds import NOTHING_INSTALLED, Installed
 from sweephand.engine.change import Switch, switch
 from sweephand.engine.pause import pause
 from sweephand.engine.quota import check_quota
-from sweephand.engine.share import check_references
+from sweephand.engine.share import check_code, check_references
 from sweephand.engine.wire import cycle_of, wire
 from sweephand.errors import Conflict, Defect, StaleVersion
 from sweephand.ports import World
@@ -39,6 +39,7 @@ def put(
     plain = document_of(document)
     _check_expected(key, world.jobs.head(key), expected)
     check_references(world, namespace, job)
+    check_code(world, namespace, job)
     check_quota(world, key, job, is_new=expected is None)
     wire(world, key, job)
 

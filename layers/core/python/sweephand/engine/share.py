@@ -11,6 +11,7 @@ from sweephand.domain.ids import JobName, Namespace, check_name
 from sweephand.domain.job import Job, JobStatus
 from sweephand.domain.limits import HOLDERS_MAX
 from sweephand.domain.secret import check_value
+from sweephand.domain.shorthand import MAIN_TASK
 from sweephand.domain.trail import Deed
 from sweephand.engine.insist import insist
 from sweephand.engine.lookup import job_of
@@ -26,6 +27,8 @@ SECRET: Final = "secret"
 
 _PAGE: Final = 500
 _USERS_SHOWN: Final = 5
+_PACKS_MAX: Final = 50
+"""Packs that one job may name: each is looked for when the job is saved."""
 
 
 def put_calendar(
@@ -130,6 +133,17 @@ def check_references(world: World, namespace: Namespace, job: Job) -> None:
     pool = job.concurrency.pool
     if pool is not None and world.shared.get(namespace, POOL, pool) is None:
         raise InvalidInput(f"There is no pool '{pool}': create it first.", "concurrency.pool")
+
+
+def check_code(world: World, namespace: Namespace, job: Job) -> None:
+    """Refuse a job whose functions are in packs that are not there: no attempt could begin."""
+    named = {task.spec["code"]: n for n, task in reversed(list(enumerate(job.tasks))) if task.spec.get("code")}
+    if len(named) > _PACKS_MAX:
+        raise InvalidInput(f"Its tasks name {len(named)} packs of code: {_PACKS_MAX} are the most.", "tasks")
+    for digest, n in named.items():
+        if job.tasks[n].kind == "python" and world.packs.size(namespace, digest) is None:
+            path = "run.code" if [task.id for task in job.tasks] == [MAIN_TASK] else f"tasks[{n}].run.code"
+            raise InvalidInput(f"There is no code {digest}: store it first, as `sweephand apply` does.", path)
 
 
 def jobs_in_force(world: World, namespace: Namespace) -> Iterator[Job]:

@@ -41,6 +41,8 @@ class Folder:
         self.work: Final = path / "work"
         self.logs: Final = path / "logs"
         self.artifacts: Final = path / "artifacts"
+        self.code: Final = path / "code"
+        self.unpacked: Final = path / "unpacked"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -64,7 +66,7 @@ def open_folder(path: Path, *, database: bool = True) -> Folder:
         if database:
             # Made here, so that neither the file nor the log that SQLite keeps beside it can be read by others.
             os.close(os.open(folder.database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        for own in (folder.work, folder.logs, folder.artifacts):
+        for own in (folder.work, folder.logs, folder.artifacts, folder.code, folder.unpacked):
             own.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"{folder.path} cannot be used: {error.strerror}.", "data") from error

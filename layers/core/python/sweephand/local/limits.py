@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from sweephand.api.reading import BODY_BYTES_MAX
+from sweephand.api.reading import BODY_BYTES_MAX, CODE_BYTES_MAX
 
 
 class Limits(Struct, frozen=True):
@@ -20,6 +20,8 @@ class Limits(Struct, frozen=True):
     """A request's first line and headers."""
     head_within_s: float = 10.0
     body_bytes: int = BODY_BYTES_MAX
+    code_bytes: int = CODE_BYTES_MAX
+    """The body of a call that stores code; whoever makes it is known by then."""
     body_within_s: float = 30.0
     send_within_s: float = 60.0
     """How long a client may take to read an answer."""

@@ -29,6 +29,7 @@ STANDARD: Final = Limits()
 HOST: Final = "127.0.0.1"
 _BACKLOG: Final = 256
 _HOSTS: Final = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?", re.IGNORECASE)
+_CODE: Final = re.compile(r"/api/v1/code/[0-9a-f]{64}")
 _POLLS: Final = re.compile(r".*/leases/*", re.IGNORECASE | re.DOTALL)
 
 Scope = MutableMapping[str, Any]
@@ -76,7 +77,8 @@ class App:
     async def _answer(self, request: Request, body: _Body) -> Answer:
         _check(request, self.limits)
         context = await self._calls.run(partial(self._gateway.authorize, request))
-        content = await body.read()
+        is_code = request.method == "PUT" and _CODE.fullmatch(request.path)
+        content = await body.read(self.limits.code_bytes if is_code else self.limits.body_bytes)
         if request.method == "POST" and _POLLS.fullmatch(request.path):
             return await self._poll(request, content, context, body)
         return await self._calls.run(partial(self._gateway.handle, request, content, context))
@@ -107,17 +109,17 @@ class _Body:
         self.is_read = self._announced == b"0" and b"transfer-encoding" not in headers
         self._is_held_back = b"expect" in headers
 
-    async def read(self) -> bytes:
+    async def read(self, bytes_max: int) -> bytes:
         """All of it; `Turned` where it is too large or too slow."""
-        if int(self._announced) > self._limits.body_bytes:
-            raise Turned(_too_large(self._limits))
+        if int(self._announced) > bytes_max:
+            raise Turned(_too_large(bytes_max))
         content = bytearray()
         try:
             async with asyncio.timeout(self._limits.body_within_s):
                 while not self.is_read:
                     content += await self._next()
-                    if len(content) > self._limits.body_bytes:
-                        raise Turned(_too_large(self._limits))
+                    if len(content) > bytes_max:
+                        raise Turned(_too_large(bytes_max))
         except TimeoutError as error:
             raise Turned(problem(408, "The body did not come in time.")) from error
         return bytes(content)
@@ -224,8 +226,8 @@ def _check(request: Request, limits: Limits) -> None:
         raise Turned(problem(403, "The Host must be 127.0.0.1 or localhost."))
 
 
-def _too_large(limits: Limits) -> Answer:
-    return problem(413, f"The body is too large: at most {limits.body_bytes} bytes are right.")
+def _too_large(bytes_max: int) -> Answer:
+    return problem(413, f"The body is too large: at most {bytes_max} bytes are right.")
 
 
 async def _send(answer: Answer, body: _Body, send: Send) -> None:

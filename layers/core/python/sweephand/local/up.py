@@ -32,7 +32,7 @@ from sweephand.local.folder import ACTOR, admin_token, issuer_key, open_folder, 
 from sweephand.local.gateway import Gateway
 from sweephand.local.runtime import Runtime
 from sweephand.local.server import HOST, App, Server, listen
-from sweephand.operators import Logging, Operator, Operators, containers_here
+from sweephand.operators import Logging, Operator, Operators, Unpacked, containers_here
 from sweephand.ports import Clock, World
 
 logger: Final = logging.getLogger("sweephand.local")
@@ -157,6 +157,7 @@ def _on_sqlite(options: Options) -> Iterator[Engine]:
             clock=clock,
             also=_aws(targets, clock),
             bounds=options.bounds,
+            code=Unpacked(folder.unpacked, stores.packs.read),
             containers=containers_here(as_processes=options.containers_as_processes),
         )
         runtime = Runtime(stores, target=operators, clock=clock, dice=options.dice, workers=options.workers)

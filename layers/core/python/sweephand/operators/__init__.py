@@ -42,6 +42,7 @@ from sweephand.operators.program import inherited
 from sweephand.operators.python import Python
 from sweephand.operators.record import EVERY, Record
 from sweephand.operators.sensor import HttpSensor
+from sweephand.operators.unpacked import Unpacked
 from sweephand.ports import Clock
 from sweephand.secrets import Redactor
 
@@ -59,6 +60,7 @@ __all__ = [
     "Outcome",
     "Skipped",
     "Succeeded",
+    "Unpacked",
     "containers_here",
     "steps_within",
 ]
@@ -102,9 +104,10 @@ class Operators:
         place: Callable[[Path, Call], Place] = Place,
         only: Mapping[str, Operator] | None = None,
         bounds: Bounds = USUAL,
+        code: Unpacked | None = None,
     ) -> None:
         """`also` runs beside what every machine can run, `only` instead of it, and of what is installed. `containers`
-        run, or say why not; `place` is where an attempt happens."""
+        run, or say why not; `place` is where an attempt happens; `code` has what functions are imported from."""
         base, http = inherited(environ), Http(http_may_reach)
         self._folder = folder
         self._logging = logging
@@ -116,7 +119,7 @@ class Operators:
         self._place = place
         own: dict[str, Operator] = {
             "command": Command(base),
-            "python": Python(base),
+            "python": Python(base, code),
             "http": http,
             "sensor.http": HttpSensor(http),
         }

@@ -1,6 +1,7 @@
 """`python`: a function, `module:function`, in a process of its own, so that it can be ended and breaks nothing of ours.
 
-It is imported from the current folder, from PYTHONPATH where the task's `env` has one, or from what is installed.
+It is imported from the pack that `code` names, from the current folder, from PYTHONPATH where the task's `env` has one,
+or from what is installed.
 """
 
 from __future__ import annotations
@@ -13,32 +14,45 @@ from typing import Final
 
 from sweephand.calls import Outcome
 from sweephand.domain.retry import Failure, FailureClass
-from sweephand.errors import InvalidInput
+from sweephand.errors import InvalidInput, NotFound, Unavailable
 from sweephand.operators.operator import Attempt
 from sweephand.operators.program import environment, folder, run
 from sweephand.operators.runner import MESSAGE_CHARS_MAX
+from sweephand.operators.unpacked import Unpacked
 
 _RUNNER: Final = Path(__file__).with_name("runner.py")
 """Run as a file, not as a module: it needs nothing of ours, and importing us would take longer than most tasks."""
-_NOT_YET: Final = ("requirements", "code")
 
 
 class Python:
-    """Calls functions."""
+    """Calls functions; those of packs, where there is a place that has them."""
 
-    def __init__(self, base: Mapping[str, str]) -> None:
+    def __init__(self, base: Mapping[str, str], code: Unpacked | None = None) -> None:
         self._base = base
+        self._code = code
 
     def execute(self, attempt: Attempt) -> Outcome:
-        for option in _NOT_YET:
-            if attempt.call.task.spec.get(option):
-                raise InvalidInput(f"This place cannot run a function with '{option}' yet.", option)
+        digest = attempt.call.task.spec.get("code")
+        if not digest:
+            return self._call(attempt, None)
+        if self._code is None:
+            raise InvalidInput("This place has no code of jobs: it runs functions that are installed.", "code")
+        try:
+            with self._code.using(attempt.call.run.key.job.namespace, digest) as path:
+                return self._call(attempt, path)
+        except NotFound as error:
+            return Failure("CodeNotFound", error.message, FailureClass.PERMANENT)
+        except Unavailable as error:
+            return Failure("CodeUnavailable", error.message)
+
+    def _call(self, attempt: Attempt, code: Path | None) -> Outcome:
         env = environment(attempt, self._base)
         request, failure = attempt.place.root / "call.json", attempt.place.root / "failure.json"
         call = {
             "function": attempt.call.task.spec["value"],
             "args": attempt.option("args", []),
             "kwargs": attempt.option("kwargs", {}),
+            "code": str(code) if code is not None else None,
             "output": str(attempt.place.output),
             "failure": str(failure),
         }

@@ -25,7 +25,9 @@ def main() -> None:
     call = json.loads(Path(sys.argv[1]).read_text())
     output = Path(call["output"])
     sys.argv = [call["function"]]
-    sys.path.insert(0, str(Path.cwd()))
+    sys.path[:0] = [*filter(None, [call.get("code")]), str(Path.cwd())]
+    # Last: what a file of jobs imports of ours is there also where nothing is installed, as in a Lambda layer.
+    sys.path.append(str(Path(__file__).parents[2]))
     try:
         returned = _function(call["function"])(*call["args"], **call["kwargs"])
         if returned is not None or not output.exists():

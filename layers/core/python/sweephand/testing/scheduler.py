@@ -16,6 +16,7 @@ from sweephand.domain.job import CatchupPolicy, Head, JobStatus
 from sweephand.domain.ledger import FireStatus, LedgerRow
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.status import listed
+from sweephand.dsl import Job
 from sweephand.embedded import PACE, open_stores
 from sweephand.engine import share
 from sweephand.engine.attempt import Attempted, Fate, begin, execute, finish
@@ -24,6 +25,7 @@ from sweephand.engine.delete import delete
 from sweephand.engine.ledger import ledger, runs_between
 from sweephand.engine.look import Looking
 from sweephand.engine.lookup import present_head
+from sweephand.engine.overview import overview_of
 from sweephand.engine.pause import pause
 from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
@@ -33,7 +35,7 @@ from sweephand.engine.trigger import trigger
 from sweephand.errors import Defect, InvalidInput
 from sweephand.messages import AttemptRun, decode
 from sweephand.ports import Delivery, Lane, World
-from sweephand.testing.tasks import Function, Pending, Tasks
+from sweephand.testing.tasks import Function, Pending, Tasks, called
 from sweephand.testing.virtual import SeededDice, VirtualClock
 
 _ACTOR: Final = "test"
@@ -75,8 +77,14 @@ class VirtualScheduler:
 
     # What people do.
 
-    def apply(self, definition: Mapping[str, Any]) -> Head:
-        """Create the job that the definition names, or give it a new version."""
+    def apply(self, definition: Mapping[str, Any] | Job) -> Head:
+        """Create the job that the definition names, or give it a new version.
+
+        Of a job that is written in Python, the tasks are its functions, until `on` says something else.
+        """
+        if isinstance(definition, Job):
+            self._tasks.set(JobName(definition.name), called, timedelta(0))
+            definition = definition.document()
         name = definition.get("name")
         head = self._world.jobs.head(self._key(name)) if isinstance(name, str) else None
         expected = head.version if head is not None and head.status is not JobStatus.DELETED else None
@@ -181,6 +189,11 @@ class VirtualScheduler:
         wanted = RunState(state) if state is not None else None
         found = runs_between(self._world, self._key(job), self._start - timedelta(days=366), _END_OF_TIME)
         return [run for run in found if listed(run) is not None and wanted in (None, run.state)]
+
+    def tasks(self, run: Run) -> dict[str, Run]:
+        """What became of each task of a run of several that has begun or was decided, by its name; `load[0]` too."""
+        seen = overview_of(self._world, self.run(run))
+        return {one.name: one.run for one in seen.seen(list(seen.names())) if one.run is not None}
 
     def ledger(
         self, job: str, *, since: str | datetime | None = None, until: str | datetime | None = None

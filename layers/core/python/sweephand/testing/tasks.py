@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -11,12 +12,14 @@ from msgspec import Struct
 from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import JobName
 from sweephand.domain.retry import Failure, FailureClass
+from sweephand.domain.templates import resolve
 from sweephand.messages import Elsewhere
 from sweephand.ports import Delivery
 
 Function = Callable[[Call], Any]
 
 _AT_ONCE: Final = timedelta(0)
+_GIVEN: Final[Mapping[str, Any]] = {"args": [], "kwargs": {}}
 
 
 class Permanent(Exception):
@@ -58,6 +61,18 @@ class Tasks:
 
     def _of(self, call: Call) -> _Behaviour:
         return self._behaviours.get(call.run.key.job.name, _Behaviour())
+
+
+def called(call: Call) -> Any:
+    """What the function of a `python` task comes to, in this process; any other task comes to nothing."""
+    if call.task.kind != "python":
+        return None
+    module, _, path = str(call.task.spec["value"]).partition(":")
+    function: Any = sys.modules[module]
+    for name in path.split("."):
+        function = getattr(function, name)
+    args, kwargs = (resolve(call.task.spec.get(field) or empty, call.known) for field, empty in _GIVEN.items())
+    return function(*args, **kwargs)
 
 
 def _outcome(function: Function | None, call: Call) -> Outcome:

@@ -1,7 +1,7 @@
 """The processes of a task: the agent as it is, and what the container beside it would run, without its image.
 
-A server on this machine gives them what ECS and AWS would: the metadata of their task, and the two calls that an agent
-makes, to write logs and to keep files.
+A server on this machine gives them what ECS and AWS would: the metadata of their task, and the calls that an agent
+makes, to write logs, to keep files and to read code.
 """
 
 from __future__ import annotations
@@ -216,11 +216,19 @@ def _as_engines_say(code: int) -> int:
     return 128 - code if code < 0 else code
 
 
+def _object_at(path: str) -> dict[str, str]:
+    _, bucket, key = unquote(urlsplit(path).path).split("/", 2)
+    return {"Bucket": bucket, "Key": key}
+
+
 def _serving(tasks: Mapping[str, _Processes]) -> type[BaseHTTPRequestHandler]:
     config = CONFIG.merge(Config(user_agent_extra=f"{BY}{AGENT}"))
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if "/code/" in self.path:
+                self._read()
+                return
             _, version, task, what = [*self.path.split("/"), "", "", ""][:4]
             if version != "v4" or what != "task" or task not in tasks:
                 self._answer(404, {})
@@ -236,9 +244,16 @@ def _serving(tasks: Mapping[str, _Processes]) -> type[BaseHTTPRequestHandler]:
             self._pass_on(lambda: getattr(boto3.client("logs", config=config), call)(**asked))
 
         def do_PUT(self) -> None:
-            _, bucket, key = unquote(urlsplit(self.path).path).split("/", 2)
-            body = self._body()
-            self._pass_on(lambda: boto3.client("s3", config=config).put_object(Bucket=bucket, Key=key, Body=body))
+            where, body = _object_at(self.path), self._body()
+            self._pass_on(lambda: boto3.client("s3", config=config).put_object(**where, Body=body))
+
+        def _read(self) -> None:
+            try:
+                found = boto3.client("s3", config=config).get_object(**_object_at(self.path))
+            except ClientError as error:
+                self._answer(404, {"__type": error.response["Error"]["Code"]})
+                return
+            self._send(200, "application/octet-stream", found["Body"].read())
 
         def _body(self) -> bytes:
             return self.rfile.read(int(self.headers.get("Content-Length", "0")))
@@ -252,9 +267,11 @@ def _serving(tasks: Mapping[str, _Processes]) -> type[BaseHTTPRequestHandler]:
             self._answer(200, {})
 
         def _answer(self, status: int, document: Mapping[str, Any]) -> None:
-            content = json.dumps(document).encode()
+            self._send(status, "application/x-amz-json-1.1", json.dumps(document).encode())
+
+        def _send(self, status: int, kind: str, content: bytes) -> None:
             self.send_response(status)
-            self.send_header("Content-Type", "application/x-amz-json-1.1")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

@@ -1,0 +1,1 @@
+"""What the jobs of this folder share."""

@@ -1,0 +1,1 @@
+"""Jobs written in Python."""
