@@ -22,7 +22,7 @@ from sweephand.domain.backfill import (
 )
 from sweephand.domain.fates import Fate
 from sweephand.domain.ids import RunId, RunKey, instant_of
-from sweephand.domain.ledger import FireStatus
+from sweephand.domain.ledger import FireStatus, collapse
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import ACTIVE, UNSTARTED, Run, RunState, Trigger
 from sweephand.engine.backfill import (
@@ -49,13 +49,14 @@ from sweephand.engine.cancel import cancel
 from sweephand.engine.complete import complete
 from sweephand.engine.delete import delete
 from sweephand.engine.grant import put_namespace
+from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
 from sweephand.engine.share import put_calendar
 from sweephand.engine.why import why_run
 from sweephand.errors import Conflict, InvalidInput, NotFound, TooMany
 from sweephand.messages import Elsewhere
 from sweephand.ports import Lane
-from tests.engine.faults import dying_before
+from tests.engine.faults import dying_before, with_another
 from tests.engine.world import NS, PERMANENT, START, TRANSIENT, Crash, Town, code_of, job
 
 DAY: Final = timedelta(days=1)
@@ -217,6 +218,29 @@ def test_there_are_never_more_under_way_than_may_be(either: Town) -> None:
     assert len(made(either)) == 7
 
 
+@pytest.mark.parametrize("call", ["shared.get", "runs.several", "runs.remember", "shared.put", "runs.create"])
+def test_two_who_go_on_at_once_put_no_more_than_may_be(either: Town, call: str) -> None:
+    since = a_history(either, ran=1, given_up=7, failed=0)
+    key = start(either, since, max_active=2).key
+    either.drive()
+    backfill(with_another(either.world, call, lambda: backfill(either.world, key)), key)
+    under_way = [run for run in made(either, key) if not run.is_terminal]
+    assert (len(under_way), now(either, key).made, len(now(either, key).active)) == (2, 4, 2)
+    assert go_on(either, key).came_to(RunState.SUCCEEDED) == 7
+
+
+def test_the_tasks_of_its_runs_are_in_the_low_lane_too(town: Town) -> None:
+    step = {"run": {"command": ["x"]}}
+    tasks = [{"id": "a", **step}, {"id": "b", "needs": ["a"], **step}]
+    put(town.world, NS, {"name": "job", "schedule": DAILY, "tasks": tasks}, actor="ann", expected=None)
+    key = start(town, START - 3 * DAY, START).key
+    for _ in range(12):
+        town.drive(lanes=[Lane.LOW])
+        town.follow("job")
+    assert (now(town, key).state, now(town, key).came_to(RunState.SUCCEEDED)) == (BackfillState.DONE, 3)
+    assert len(town.calls()) == 6
+
+
 @pytest.mark.parametrize("order", list(Order))
 def test_the_oldest_or_the_newest_comes_first(town: Town, order: Order) -> None:
     since = a_history(town, ran=2, given_up=250, failed=1)  # more than one page of fires
@@ -300,13 +324,15 @@ def test_a_collapsed_run_that_fails_or_is_cancelled_made_up_for_nothing(town: To
 
 
 def test_a_collapsed_stretch_does_not_end_what_the_schedule_still_owes(town: Town) -> None:
-    since = a_history(town, ran=1, given_up=1, failed=0)
-    town.put(schedule=DAILY, catchup="none", concurrency={"runs": 1}, overlap="queue", expected=1)
+    town.put(schedule=DAILY)
     town.sleep_through(days=1)
     town.sweep()
-    go_on(town, start(town, since, only=Only.ALL, collapse=True).key)
-    town.advance(minutes=10)
-    assert {str(run.state) for run in town.runs()} == {"succeeded"}
+    (late,) = town.runs()
+    town.clock.at += timedelta(minutes=10)
+    stretch = collapse(late.fire_at - DAY, late.fire_at + DAY, 2, RunId("20270617T120000Z.1"))
+    town.world.runs.drop(job(), stretch)
+    town.drive()
+    assert town.run(late.key).state is RunState.SUCCEEDED
 
 
 def test_cancelled_half_way_it_leaves_none_queued(either: Town) -> None:
