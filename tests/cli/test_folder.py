@@ -161,6 +161,16 @@ def test_all_that_is_wrong_is_told_at_once_and_nothing_is_done(server: Server, h
     run("get", "fine-one")  # a file that cannot be read may have been its own
 
 
+def test_of_two_files_of_one_job_neither_is_applied(server: Server, home: Path) -> None:
+    for name in ("one", "two"):
+        (home / f"{name}.yaml").write_text(f"name: said-twice\ncommand: 'echo {name}'\n")
+    (home / "other.yaml").write_text("name: said-once\ncommand: 'true'\n")
+    result = run("apply", "one.yaml", "two.yaml", "other.yaml", "--keep-going", code=1)
+    assert "two.yaml:1: name: The job 'said-twice' is in one.yaml too." in result.stderr
+    run("get", "said-twice", code=1)
+    run("get", "said-once")
+
+
 def test_only_who_has_every_label_is_pruned(server: Server, home: Path) -> None:
     (home / "one.yaml").write_text("name: pruned-one\ncommand: 'true'\n")
     (home / "two.yaml").write_text("name: pruned-two\ncommand: 'true'\ntags: [own]\n")

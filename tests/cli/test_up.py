@@ -102,9 +102,9 @@ def test_a_bad_file_changes_nothing_and_is_named_with_its_field(server: Server) 
     Path("jobs/c-twice.yaml").write_text("name: never-made\ncommand: 'false'\n")
     result = run("apply", "-f", "jobs", code=1)
     assert result.stderr.startswith("Error: Nothing was changed.\n")
-    assert "  jobs/b-bad.yaml: schedule.cron: " in result.stderr
-    assert "  jobs/b-bad.yaml: timeuot: " in result.stderr
-    assert "  jobs/c-twice.yaml: name: The job 'never-made' is in jobs/a-good.yaml too.\n" in result.stderr
+    assert "  jobs/b-bad.yaml:3: schedule.cron: " in result.stderr
+    assert "  jobs/b-bad.yaml:4: timeuot: " in result.stderr
+    assert "  jobs/c-twice.yaml:1: name: The job 'never-made' is in jobs/a-good.yaml too.\n" in result.stderr
     run("get", "never-made", code=1)
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -142,8 +143,15 @@ def test_namespaces_do_not_share_what_is_unpacked(tmp_path: Path, shelf: Shelf) 
 
 
 def test_of_many_that_begin_at_once_one_fetches(tmp_path: Path, shelf: Shelf) -> None:
-    code = Unpacked(tmp_path, shelf)
-    together = threading.Barrier(8)
+    """A fetch takes long enough for a second one to come, if there is one."""
+    together, second = threading.Barrier(8), threading.Barrier(2)
+
+    def slowly(namespace: Namespace, digest: str) -> bytes | None:
+        with suppress(threading.BrokenBarrierError):
+            second.wait(0.5)
+        return shelf(namespace, digest)
+
+    code = Unpacked(tmp_path, slowly)
 
     def use() -> str:
         together.wait(10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -139,7 +139,7 @@ def _labelled(one: Written, labels: tuple[str, ...]) -> Written:
 
 def _planned(client: Client, written: list[Written], errors: Errors) -> list[Step]:
     """Every document's effect; what is wrong is added to the errors."""
-    errors += _twice(written)
+    written = _distinct(written, errors)
     steps = []
     packing = _Packing(client)
     with progress("Checking", len(written)) as told:
@@ -178,13 +178,14 @@ class _Packing:
         return replace(one, document=with_code(one.document, needs, pack)), pack
 
 
-def _twice(written: Iterable[Written]) -> Iterator[tuple[str, str]]:
-    first: dict[object, str] = {}
-    for one in written:
-        name = str(one.document.get("name"))
-        if "name" in one.document and name in first:
-            yield one.at("name"), f"The job {name!r} is in {first[name]} too."
-        first.setdefault(name, one.source)
+def _distinct(written: list[Written], errors: Errors) -> list[Written]:
+    """The documents without those whose job another one names too: which of them is meant, nobody knows."""
+    found: dict[str, list[Written]] = {}
+    for n, one in enumerate(written):
+        found.setdefault(str(one.document["name"]) if "name" in one.document else f"#{n}", []).append(one)
+    for name, (first, *others) in found.items():
+        errors += [(other.at("name"), f"The job {name!r} is in {first.source} too.") for other in others]
+    return [one for ones in found.values() for one in ones if len(ones) == 1]
 
 
 def _to_delete(client: Client, labels: tuple[str, ...], kept: set[str]) -> list[Step]:
