@@ -12,6 +12,7 @@ from sweephand.domain.run import Run, RunState
 from sweephand.engine.cancel import cancel
 from sweephand.engine.lookup import graph_of, version_of
 from sweephand.engine.put import put
+from sweephand.engine.rerun import rerun
 from sweephand.engine.trigger import trigger
 from sweephand.ports import Lane
 from tests.engine.faults import dying_before
@@ -170,3 +171,18 @@ def test_instances_that_ended_before_anybody_said_that_they_were_released_are_no
     either.advance(minutes=2)
     assert either.run(key).state is RunState.SUCCEEDED
     assert sorted(order(either)) == ["list", "load[0]", "load[1]", "sum"]
+
+
+def test_instances_that_a_rerun_takes_over_are_known_at_once(either: Town) -> None:
+    """Whoever hears of changes may have done so before the rerun had a progress, and nobody says it again."""
+    answers: dict[str, Any] = {"list": Succeeded(["x", "y", "z"]), "load[1]": PERMANENT}
+    either.target.rules["job"] = by_task(answers)
+    key = begun(either, task("list"), task("load", "list", map={"over": "${tasks.list.output}"}), task("sum", "load"))
+    either.drive()
+    assert either.run(key).state is RunState.FAILED
+    del answers["load[1]"]
+    either.target.calls.clear()
+    again = rerun(either.world, key, start="failed").key
+    either.drive()
+    assert order(either) == ["load[1]", "sum"]
+    assert either.run(again).state is RunState.SUCCEEDED

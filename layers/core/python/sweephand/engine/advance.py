@@ -188,7 +188,8 @@ class _Weave:
         """Record what ended, and carry out what that means; how many tasks were released.
 
         Who advanced before may have died between sending a map's instances and saying that there are any: they are
-        recorded once the map is expanded again.
+        recorded once the map is expanded again. So are those that a rerun took over, and a task that was ended by a
+        word just before it was released: nobody may say so again.
         """
         released = 0
         while True:
@@ -196,7 +197,9 @@ class _Weave:
             now, ended = [run for run in ended if run.key in placed], [run for run in ended if run.key not in placed]
             changed = record(self._scene.graph, now, self.states, self.instances)
             decided = self._decided(None if everything else changed)
-            released += _carry_out(self._scene, decided, self.instances)
+            created, over = _carry_out(self._scene, decided, self.instances)
+            released += created
+            ended = [*ended, *over]
             self.states = _stopped(self._scene, decided, self.instances)
             everything = False
             if not any(map(self._has_place, ended)):
@@ -244,19 +247,20 @@ def _has_place(graph: Graph, run: Run, instances: Mapping[int, bytearray]) -> bo
 # Carrying out what was decided.
 
 
-def _carry_out(scene: _Scene, decided: Decided, instances: dict[int, bytearray]) -> int:
-    """Put and send the runs of the tasks that were released; how many."""
+def _carry_out(scene: _Scene, decided: Decided, instances: dict[int, bytearray]) -> tuple[int, list[Run]]:
+    """Put and send the runs of the tasks that were released: how many, and those that are over already."""
     released = [run for made in decided.moves for run in _released(scene, made, instances)]
     if not released:
-        return 0
+        return 0, []
     created = insist(lambda: scene.world.runs.create(released))
     # Whoever put it may have died before sending: what is there already is sent again, unless it has begun.
     known = [run.key for run, is_new in zip(released, created, strict=True) if not is_new]
-    begun = {run.key for run in scene.world.runs.several(known) if run.state not in UNSTARTED} if known else set()
+    there = scene.world.runs.several(known) if known else []
+    begun = {run.key for run in there if run.state not in UNSTARTED}
     scene.world.queue.send(
         [letter_for(run, _job_of(scene, run), now=scene.now) for run in released if run.key not in begun]
     )
-    return created.count(True)
+    return created.count(True), [run for run in there if run.is_terminal]
 
 
 def _released(scene: _Scene, made: Move, instances: dict[int, bytearray]) -> Iterator[Run]:
