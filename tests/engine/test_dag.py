@@ -14,8 +14,9 @@ from sweephand.engine.lookup import graph_of, version_of
 from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
 from sweephand.engine.trigger import trigger
+from sweephand.messages import Elsewhere
 from sweephand.ports import Lane
-from tests.engine.faults import dying_before
+from tests.engine.faults import dying_before, with_another
 from tests.engine.world import NS, PERMANENT, TRANSIENT, Town, job
 
 COMMAND = {"command": ["true"]}
@@ -186,3 +187,15 @@ def test_instances_that_a_rerun_takes_over_are_known_at_once(either: Town) -> No
     either.drive()
     assert order(either) == ["load[1]", "sum"]
     assert either.run(again).state is RunState.SUCCEEDED
+
+
+def test_a_run_that_is_cancelled_while_somebody_advances_it_ends_with_its_tasks(either: Town) -> None:
+    """Nobody sleeps at that moment, so nobody can be woken: whoever advances it must find out."""
+    either.target.rules["job"] = by_task({"a": Elsewhere()})
+    key = begun(either, task("a"), task("b"), task("c", "a"))
+
+    def meanwhile() -> None:
+        cancel(either.world, key, actor="ann")
+
+    either.drive(with_another(either.world, "dags.absorb", meanwhile, nth=2))
+    assert states(either, key) == {"a": "cancelled", "b": "succeeded", "c": "cancelled"}

@@ -73,13 +73,16 @@ def advance(world: World, key: RunKey, *, token: str, generation: int | None = N
     With `look`, everything is looked at, not only what was noted: what got lost is found. Repeating it at any moment
     decides the same.
     """
+    # Before the run: one that is ended from outside says so here, after its end is stored.
+    found = world.dags.get(key)
     scene = _scene(world, key)
     if scene is None:
         return Advanced(Step.STOP)
     if scene.run.is_terminal:
         _end_tasks(scene)
         return Advanced(Step.STOP)
-    progress = world.dags.get(key) or begin(world, scene.run, now=scene.now)
+    progress = found or begin(world, scene.run, now=scene.now)
+    heard = progress.noted
     look = look or (progress.rev > 0 and progress.waves == 0)  # the execution before this one may have died half way
     released = 0
     for _ in range(_ROUNDS_MAX):
@@ -97,6 +100,10 @@ def advance(world: World, key: RunKey, *, token: str, generation: int | None = N
             continue
         if is_over(progress.states):
             return Advanced(Step.SETTLE, released)
+        if progress.noted != heard and (scene := _scene(world, key) or scene).run.is_terminal:
+            _end_tasks(scene)  # whoever ended it found nobody asleep to wake
+            return Advanced(Step.STOP, released)
+        heard = progress.noted
         if generation is not None and progress.waves >= WAVES_MAX:
             return _hand_on(scene, progress, released)
         if _sleeps(world, progress, token):
