@@ -10,9 +10,11 @@ from sweephand.domain.dag import state_of
 from sweephand.domain.ids import RunKey
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.cancel import cancel
+from sweephand.engine.complete import complete
 from sweephand.engine.lookup import graph_of, version_of
 from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
+from sweephand.engine.share import put_pool
 from sweephand.engine.trigger import trigger
 from sweephand.messages import Elsewhere
 from sweephand.ports import Lane
@@ -199,3 +201,17 @@ def test_a_run_that_is_cancelled_while_somebody_advances_it_ends_with_its_tasks(
 
     either.drive(with_another(either.world, "dags.absorb", meanwhile, nth=2))
     assert states(either, key) == {"a": "cancelled", "b": "succeeded", "c": "cancelled"}
+
+
+def test_where_a_failure_stops_the_run_no_further_instance_starts(either: Town) -> None:
+    put_pool(either.world, NS, "one", 1, expected=0)
+    either.target.rules["job"] = by_task({"load[0]": Elsewhere()})
+    mapped = task("load", map={"over": [1, 2, 3, 4]}, pool="one")
+    key = begun(either, mapped, task("sum", "load"), onFailure="stop")
+    either.drive()
+    complete(either.world, key.of_task("load[0]"), epoch=1, outcome=PERMANENT)
+    either.advance(minutes=5)
+    assert either.run(key).state is RunState.FAILED
+    assert order(either) == ["load[0]", "load[1]"]  # which got its place before anybody looked
+    assert either.run(key.of_task("load[3]")).state is RunState.CANCELLED
+    assert states(either, key) == {"load": "failed", "sum": "cancelled"}

@@ -6,6 +6,7 @@ Two who advance one run at the same moment decide the same, and one of them move
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from sweephand.domain.dag import ENDED, Graph, byte_of, is_over
+from sweephand.domain.dag import ENDED, Graph, byte_of, byte_of_mapped, is_over, state_of
 from sweephand.domain.ids import RunKey
 from sweephand.domain.job import Job
 from sweephand.domain.limits import OVERDUE_GRACE
@@ -311,17 +312,24 @@ def _job_of(scene: _Scene, run: Run) -> Job:
 
 
 def _stopped(scene: _Scene, decided: Decided, instances: dict[int, bytearray]) -> bytearray:
-    """The vector as decided; a task that was to be cancelled before it began, and has begun, goes on."""
+    """The vector as decided; a task that was to be cancelled before it began, and has begun, goes on, and so does an
+    instance of a mapped one."""
     states = bytearray(decided.states)
-    for made in decided.moves:
-        if made.event is not TaskEvent.CANCELLED:
-            continue
-        place = made.task
-        names = _names_of(scene.graph, place, instances)
-        runs = scene.world.runs.several([scene.run.key.of_task(name) for name in names])
-        going_on = [run for run in runs if not _cancel(scene, run, made.reason, only=UNSTARTED)]
-        if going_on:
+    reasons = {made.task: made.reason for made in decided.moves if made.event is TaskEvent.CANCELLED}
+    if not reasons:
+        return states
+    ended: list[Run] = []
+    names = [name for place in reasons for name in _names_of(scene.graph, place, instances)]
+    for run in scene.world.runs.several([scene.run.key.of_task(name) for name in names]):
+        place = scene.graph.named(parts_of(run.key.task)[0])
+        after = _cancel(scene, run, reasons[place], only=UNSTARTED)
+        if after.is_terminal:
+            ended.append(after)
+        else:
             states[place] = byte_of(TaskState.QUEUED)
+    record(scene.graph, ended, states, instances)
+    for place in reasons.keys() & instances.keys():
+        states[place] = byte_of_mapped(Counter(map(state_of, instances[place])))
     return states
 
 
@@ -355,16 +363,17 @@ def _names_of(graph: Graph, place: int, instances: Mapping[int, bytearray]) -> l
     return [instance_id(task, index) for index in range(len(instances[place]))]
 
 
-def _cancel(scene: _Scene, run: Run, reason: Reason | None, *, only: frozenset[RunState] | None = None) -> bool:
-    """Whether the task's run is over, by this or before; with `only`, one in another state is let be."""
-    current: Run | None = run
-    while current is not None and not current.is_terminal:
-        if only is not None and current.state not in only:
-            return False
+def _cancel(scene: _Scene, run: Run, reason: Reason | None, *, only: frozenset[RunState] | None = None) -> Run:
+    """The task's run as it is then: over, by this or before; with `only`, one in another state is let be.
+
+    Nobody is told: who cancels it writes its end into the vector.
+    """
+    current = run
+    while not current.is_terminal and (only is None or current.state in only):
         why = reason or Reason(ReasonCode.CANCELLED, "")
         after = current.cancelled(why, now=scene.now, nonce=scene.world.dice.nonce())
         if move(scene.world, current, after):
-            follow_up(scene.world, after)
-            return True
-        current = scene.world.runs.get(run.key)
-    return True
+            follow_up(scene.world, after, is_heard=True)
+            return after
+        current = scene.world.runs.get(run.key) or after
+    return current

@@ -65,8 +65,11 @@ def complete(world: World, key: RunKey, *, epoch: int, outcome: Outcome, claimed
     return run
 
 
-def follow_up(world: World, run: Run) -> None:
-    """What the state of a run that just left `running` asks for; safe to repeat."""
+def follow_up(world: World, run: Run, *, is_heard: bool = False) -> None:
+    """What the state of a run that just left `running` asks for; safe to repeat.
+
+    With `is_heard`, whoever advances the run of a task has ended it and needs nobody to say so.
+    """
     job = _job(world, run)
     if job is None:
         return
@@ -75,7 +78,7 @@ def follow_up(world: World, run: Run) -> None:
     give_back(world, run.key, job, released, epoch=run.epoch + run.is_terminal)
     if run.is_terminal and renews_by_itself(world.pace, job):
         forget_checkpoint(world, run.key)
-    if run.is_terminal and (run.key.task or (job.is_dag and run.state is not RunState.SUCCEEDED)):
+    if run.is_terminal and (run.key.task or (job.is_dag and run.state is not RunState.SUCCEEDED)) and not is_heard:
         note(world, run.key)
     if run.is_terminal:
         end_subrun(world, run, job)
