@@ -215,3 +215,12 @@ def test_where_a_failure_stops_the_run_no_further_instance_starts(either: Town) 
     assert order(either) == ["load[0]", "load[1]"]  # which got its place before anybody looked
     assert either.run(key.of_task("load[3]")).state is RunState.CANCELLED
     assert states(either, key) == {"load": "failed", "sum": "cancelled"}
+
+
+def test_a_run_that_succeeded_in_part_says_so(either: Town) -> None:
+    either.target.rules["job"] = by_task({"a": PERMANENT})
+    key = begun(either, task("a"), task("b", "a", when="one_failed"))
+    either.drive()
+    run = either.run(key)
+    assert run.state is RunState.SUCCEEDED
+    assert str(run.reason) == "partial: 1 of 2 tasks failed: a, and what came after made up for it"

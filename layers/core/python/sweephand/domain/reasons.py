@@ -41,6 +41,7 @@ class ReasonCode(StrEnum):
     ERROR = "error"
     CANCELLED = "cancelled"
     CACHED = "cached"
+    PARTIAL = "partial"
     MARKED = "marked"
 
 

@@ -133,9 +133,7 @@ def _after(world: World, run: Run, outcome: Outcome) -> Run:
     if isinstance(outcome, Succeeded) and run.key.task:
         outcome = _chosen(world, run, outcome)
     if isinstance(outcome, Succeeded) and (outcome.taken_from or not _is_anothers(run, outcome.output)):
-        source = outcome.taken_from
-        reason = Reason(ReasonCode.CACHED, f"cached from run {source}") if source else None
-        return run.succeeded(now=now, nonce=nonce, output=outcome.output, reason=reason)
+        return run.succeeded(now=now, nonce=nonce, output=outcome.output, reason=_remark(outcome))
     if isinstance(outcome, Succeeded):
         outcome = Failure("InvalidOutput", "The output names what is no task's to name.", FailureClass.PERMANENT)
     if isinstance(outcome, Skipped):
@@ -155,6 +153,13 @@ def _after(world: World, run: Run, outcome: Outcome) -> Run:
             reason = Reason(code, f"attempt {run.attempt} failed: {outcome.message}"[:200])
             return run.retried(outcome, reason, now=now, nonce=nonce, wake_at=wake_at)
     return run.failed(outcome, _final_reason(outcome), now=now, nonce=nonce)
+
+
+def _remark(outcome: Succeeded) -> Reason | None:
+    """What is to be said of a success that is not plain."""
+    if outcome.taken_from:
+        return Reason(ReasonCode.CACHED, f"cached from run {outcome.taken_from}")
+    return Reason(ReasonCode.PARTIAL, outcome.in_part[:200]) if outcome.in_part else None
 
 
 def _is_anothers(run: Run, output: Any) -> bool:

@@ -68,6 +68,7 @@ _REMEDIES: Final[Mapping[ReasonCode, str]] = MappingProxyType(
         ReasonCode.POISON: "Look at the logs for why it could not be dealt with, then rerun it.",
         ReasonCode.ERROR: "Read the error, mend its cause, and rerun it.",
         ReasonCode.CACHED: "Nothing: it succeeded with another run's output. A rerun is always run.",
+        ReasonCode.PARTIAL: "Nothing, unless what failed is wanted: then mend it, and rerun with from: failed.",
         ReasonCode.APPROVAL: "Approve or reject it: `sweephand run approve JOB RUN`, or reject.",
         ReasonCode.TASK: "Nothing: its own task found that there was nothing to do.",
         ReasonCode.UPSTREAM: "Wait for what it needs; what failed is mended and rerun with from: failed, or marked.",
