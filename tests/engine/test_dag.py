@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.dag import state_of
 from sweephand.domain.ids import RunKey
+from sweephand.domain.output import Kept
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.cancel import cancel
 from sweephand.engine.complete import complete
@@ -16,6 +18,7 @@ from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
 from sweephand.engine.share import put_pool
 from sweephand.engine.trigger import trigger
+from sweephand.logs import LogKey
 from sweephand.messages import Elsewhere
 from sweephand.ports import Lane
 from tests.engine.faults import dying_before, with_another
@@ -224,3 +227,18 @@ def test_a_run_that_succeeded_in_part_says_so(either: Town) -> None:
     run = either.run(key)
     assert run.state is RunState.SUCCEEDED
     assert str(run.reason) == "partial: 1 of 2 tasks failed: a, and what came after made up for it"
+
+
+def test_an_item_that_is_too_large_fails_its_map(either: Town) -> None:
+    """It would not fit into the run of an instance: an advance that cannot put it would be made again for ever."""
+    kept = json.dumps(["small", "x" * 500_000]).encode()
+
+    def listing(call: Call) -> Outcome:
+        log = LogKey(call.run.key.whole, "list", call.run.attempt)
+        either.stores.artifacts.keep_output(log, kept)
+        return Succeeded(Kept(call.run.key.run_id, "list", call.run.attempt, len(kept)))
+
+    either.target.rules["job"] = by_task({"list": listing})
+    key = begun(either, task("list"), task("load", "list", map={"over": "${tasks.list.output}"}), task("sum", "load"))
+    either.drive()
+    assert states(either, key) == {"list": "succeeded", "load": "failed", "sum": "upstream_failed"}
