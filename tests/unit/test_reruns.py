@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweephand.domain.dag import Graph, byte_of, compiled, state_of
-from sweephand.domain.ready import ready
-from sweephand.domain.reruns import Rerun, anew_after_mark, instances_anew, rerun_from_failed, rerun_from_task
+from sweephand.domain.reruns import Rerun, rerun_from_failed, rerun_from_task
 from sweephand.domain.task import TaskState
 from tests.dags.player import Player, job_of
 from tests.dags.scripts import script_of
@@ -91,28 +90,3 @@ def test_a_rerun_from_failed_of_the_same_script_comes_to_the_same_ends(seed: int
     for task, parents in enumerate(again.graph.parents):
         assert (task in rerun.anew) >= (not rerun.anew.isdisjoint(parents)), "what needs something new is new"
         assert (task in rerun.first) == (task in rerun.anew and rerun.anew.isdisjoint(parents))
-
-
-def test_instances_that_succeeded_or_were_skipped_are_carried_over() -> None:
-    assert instances_anew(dict(enumerate(TaskState))) == {0, 1, 2, 3, 5, 6, 8}
-
-
-# Marks.
-
-
-def test_a_mark_has_what_only_followed_decided_anew() -> None:
-    load, clean = GRAPH.named("load"), GRAPH.named("clean")
-    anew = anew_after_mark(GRAPH, STATES, load, began={clean})
-    assert names(anew) == {"check", "report"}
-    states = bytearray(STATES)
-    states[load] = byte_of(SUCCEEDED)
-    for place in anew:
-        states[place] = 0
-    decided = ready(GRAPH, bytes(states), None, {})
-    assert [GRAPH.tasks[move.task].id for move in decided.moves] == ["check"]
-
-
-def test_a_mark_leaves_what_skipped_itself_and_what_follows_from_that() -> None:
-    choose, unchosen = GRAPH.named("choose"), GRAPH.named("unchosen")
-    assert not anew_after_mark(GRAPH, STATES, choose, began={unchosen})
-    assert names(anew_after_mark(GRAPH, STATES, choose)) == {"unchosen", "report"}
