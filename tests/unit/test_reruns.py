@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweephand.domain.dag import Graph, byte_of, compiled, state_of
-from sweephand.domain.reruns import Rerun, rerun_from_failed, rerun_from_task
+from sweephand.domain.reruns import Rerun, carried_over, rerun_from_failed, rerun_from_task
 from sweephand.domain.task import TaskState
 from tests.dags.player import Player, job_of
 from tests.dags.scripts import script_of
@@ -90,3 +90,17 @@ def test_a_rerun_from_failed_of_the_same_script_comes_to_the_same_ends(seed: int
     for task, parents in enumerate(again.graph.parents):
         assert (task in rerun.anew) >= (not rerun.anew.isdisjoint(parents)), "what needs something new is new"
         assert (task in rerun.first) == (task in rerun.anew and rerun.anew.isdisjoint(parents))
+
+
+def test_a_task_that_is_mapped_now_and_was_not_then_is_not_carried_over() -> None:
+    """Its output would be another thing: that of one run, or the list of what instances gave."""
+
+    def graph(**load: object) -> Graph:
+        tasks = [{"id": "a"}, {"id": "load", "needs": ["a"], **load}, {"id": "b", "needs": ["load"]}]
+        return compiled(job_of({"name": "job", "tasks": [{"run": {"external": {}}, **one} for one in tasks]}))
+
+    plain, mapped = graph(), graph(map={"over": [1, 2]})
+    nothing_anew = Rerun(frozenset(), frozenset(), bytes(map(byte_of, (SUCCEEDED, SUCCEEDED, SUCCEEDED))))
+    assert carried_over(plain, mapped, nothing_anew) == {0: 0}
+    assert carried_over(mapped, plain, nothing_anew) == {0: 0}
+    assert carried_over(mapped, mapped, nothing_anew) == {0: 0, 1: 1, 2: 2}

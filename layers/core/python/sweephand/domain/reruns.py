@@ -41,12 +41,15 @@ def rerun_from_task(graph: Graph, states: bytes, task: int) -> Rerun:
 def carried_over(old: Graph, new: Graph, rerun: Rerun) -> dict[int, int]:
     """For each task that is carried over its place in the graph that it was done in, by its place in the present one.
 
-    Tasks are the same by their ids. One is carried over only with all that it needs now, and only if it had ended.
+    Tasks are the same by their ids. One is carried over only with all that it needs now, only if it had ended, and only
+    if it is mapped now as it was then: what comes after it asks for one output, or for a list of them.
     """
     found: dict[int, int] = {}
     for place in sorted(range(len(new.tasks)), key=new.level.__getitem__):
         was = old.places.get(new.tasks[place].id)
         if was is None or was in rerun.anew or rerun.states[was] not in ENDED:
+            continue
+        if (old.tasks[was].map is None) != (new.tasks[place].map is None):
             continue
         if all(parent in found for parent in new.parents[place]):
             found[place] = was
