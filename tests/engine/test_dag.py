@@ -13,6 +13,7 @@ from sweephand.domain.output import Kept
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.cancel import cancel
 from sweephand.engine.complete import complete
+from sweephand.engine.hear import hear
 from sweephand.engine.lookup import graph_of, version_of
 from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
@@ -242,3 +243,21 @@ def test_an_item_that_is_too_large_fails_its_map(either: Town) -> None:
     key = begun(either, task("list"), task("load", "list", map={"over": "${tasks.list.output}"}), task("sum", "load"))
     either.drive()
     assert states(either, key) == {"list": "succeeded", "load": "failed", "sum": "upstream_failed"}
+
+
+def test_more_ends_than_can_be_named_are_found_all_the_same(either: Town) -> None:
+    """A thousand instances end while nobody advances the run, and their names fill what an item of DynamoDB holds."""
+    either.target.rules["job"] = by_task({"a": Elsewhere()})
+    key = begun(either, task("a"), task("b", "a"))
+    either.drive()
+    for batch in range(10):
+        names = [f"{'a' * 120}[{batch}{number:04d}]" for number in range(400)]
+        assert either.stores.dags.note(key, names) is not None
+    noted = either.stores.dags.get(key)
+    run = either.run(key.of_task("a"))
+    either.stores.runs.move(run, run.succeeded(now=either.clock.now(), nonce="n", output=None, reason=None))
+    hear(either.world, [either.run(key.of_task("a"))])
+    either.drive()
+    assert noted.is_crowded
+    assert either.run(key).state is RunState.SUCCEEDED
+    assert order(either) == ["a", "b"]

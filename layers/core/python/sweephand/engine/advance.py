@@ -169,6 +169,7 @@ def _scene(world: World, key: RunKey) -> _Scene | None:
 def _absorb(scene: _Scene, progress: Progress, *, look: bool) -> tuple[Progress | None, int]:
     """What the progress is after all that was noted, None where another moved it; and how many tasks were released."""
     first = progress.rev == 0
+    look = look or progress.is_crowded
     if not (first or look or progress.changed):
         return progress, 0
     weave = _Weave(scene, progress)
