@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from sweephand.calls import Call, Outcome, Succeeded
@@ -11,19 +12,22 @@ from sweephand.domain.dag import state_of
 from sweephand.domain.ids import RunKey
 from sweephand.domain.output import Kept
 from sweephand.domain.run import Run, RunState
+from sweephand.domain.task import TaskState
 from sweephand.engine.cancel import cancel
 from sweephand.engine.complete import complete
 from sweephand.engine.hear import hear
 from sweephand.engine.lookup import graph_of, version_of
+from sweephand.engine.mark import Verdict, mark
 from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
 from sweephand.engine.share import put_pool
+from sweephand.engine.subrun import start_subrun
 from sweephand.engine.trigger import trigger
 from sweephand.logs import LogKey
 from sweephand.messages import Elsewhere
 from sweephand.ports import Lane
 from tests.engine.faults import dying_before, with_another
-from tests.engine.world import NS, PERMANENT, TRANSIENT, Town, job
+from tests.engine.world import NS, PERMANENT, TRANSIENT, Crash, Town, job
 
 COMMAND = {"command": ["true"]}
 
@@ -261,3 +265,22 @@ def test_more_ends_than_can_be_named_are_found_all_the_same(either: Town) -> Non
     assert noted.is_crowded
     assert either.run(key).state is RunState.SUCCEEDED
     assert order(either) == ["a", "b"]
+
+
+def test_the_tasks_of_a_started_run_end_with_it_although_whoever_cancels_it_dies(either: Town) -> None:
+    put(either.world, NS, {"name": "other", "tasks": [task("x"), task("y", "x")]}, actor="ann", expected=None)
+
+    def starts(call: Call) -> Any:
+        start_subrun(either.world, call.run, call.task, {})
+        return Elsewhere()
+
+    either.target.rules.update(job=by_task({"sub": starts}), other=by_task({"x": Elsewhere()}))
+    key = begun(either, {"id": "sub", "run": {"job": "other"}}, task("b"))
+    either.drive()
+    (started,) = either.runs("other")
+    dying = dying_before(either.world, "dags.note", nth=2)  # the task's end is noted, that of the other run is not
+    with suppress(Crash):
+        mark(dying, key, "sub", Verdict(TaskState.CANCELLED, "ann"))
+    assert either.run(started.key).state is RunState.CANCELLED
+    either.advance(minutes=3)
+    assert either.run(started.key.of_task("x")).state is RunState.CANCELLED

@@ -24,7 +24,7 @@ from sweephand.engine.pause import pause
 from sweephand.engine.planning import run_entry, timer_for
 from sweephand.engine.recall import remember
 from sweephand.engine.subrun import subrun_key
-from sweephand.engine.wake import note
+from sweephand.engine.wake import end_soon, note
 from sweephand.engine.whereabouts import APPROVAL, renews_by_itself, task_of
 from sweephand.errors import InvalidInput, NotFound, StaleEpoch
 from sweephand.messages import Again, Unstarted
@@ -96,6 +96,7 @@ def end_subrun(world: World, run: Run, job: Job) -> None:
     reason = Reason(ReasonCode.CANCELLED, f"task {run.key} {run.state}"[:200])
     while (started := world.runs.get(key)) is not None and not started.is_terminal:
         after = started.cancelled(reason, now=world.clock.now(), nonce=world.dice.nonce())
+        end_soon(world, started)
         if move(world, started, after):
             follow_up(world, after)
 
