@@ -96,7 +96,11 @@ def test_a_task_that_is_mapped_now_and_was_not_then_is_not_carried_over() -> Non
     """Its output would be another thing: that of one run, or the list of what instances gave."""
 
     def graph(**load: object) -> Graph:
-        tasks = [{"id": "a"}, {"id": "load", "needs": ["a"], **load}, {"id": "b", "needs": ["load"]}]
+        tasks: list[dict[str, object]] = [
+            {"id": "a"},
+            {"id": "load", "needs": ["a"], **load},
+            {"id": "b", "needs": ["load"]},
+        ]
         return compiled(job_of({"name": "job", "tasks": [{"run": {"external": {}}, **one} for one in tasks]}))
 
     plain, mapped = graph(), graph(map={"over": [1, 2]})

@@ -142,8 +142,8 @@ def _advancing(world: World, run: Run) -> Explained | None:
     over = sum(byte in ENDED for byte in seen.states)
     failed = [task.id for task, byte in zip(seen.graph.tasks, seen.states, strict=True) if byte & FAILED]
     names = ", ".join(failed[:_EXPLAINED_MAX])
-    blockers = (blocker(Reason(ReasonCode.UPSTREAM, f"failed: {names}")),) if failed else ()
-    blockers += tuple(map(blocker, _open_reasons(seen)))
+    failure = [Reason(ReasonCode.UPSTREAM, f"failed: {names}")] if failed else []
+    blockers = tuple(map(blocker, [*failure, *_open_reasons(seen)]))
     waiting = f", {counts[TaskState.WAITING]} wait for others" if counts[TaskState.WAITING] else ""
     return Explained(run.state, f"{over} of its {len(seen.states)} tasks are over{waiting}.", blockers)
 
