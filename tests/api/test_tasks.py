@@ -274,6 +274,8 @@ def test_a_task_that_asks_holds_nobody_and_goes_on_with_a_yes(virtual: Virtual) 
     asked = shown(virtual.admin, "etl", run_id, "gate")
     assert (asked["state"], asked["reason"]) == ("retrying", "approval: an operator is asked: ship 1.2?")
     assert "Approve" in why(virtual.admin, f"/jobs/etl/runs/{run_id}/tasks/gate")["blockers"][0]["remedy"]
+    (blocker,) = why(virtual.admin, f"/jobs/etl/runs/{run_id}")["blockers"]
+    assert blocker["detail"] == "task gate: an operator is asked: ship 1.2?"
     virtual.callers.role("viewer").post(at("etl", run_id, "gate", "approve")).expect(403)
     operator = virtual.callers.role("operator")
     told = operator.post(at("etl", run_id, "gate", "approve"), {"note": "fine"}).expect(200).json

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.dag import state_of
 from sweephand.domain.ids import RunKey
+from sweephand.domain.output import Kept
 from sweephand.domain.run import Run, RunState
+from sweephand.domain.task import TaskState
 from sweephand.engine.cancel import cancel
+from sweephand.engine.complete import complete
+from sweephand.engine.hear import hear
 from sweephand.engine.lookup import graph_of, version_of
+from sweephand.engine.mark import Verdict, mark
 from sweephand.engine.put import put
+from sweephand.engine.rerun import rerun
+from sweephand.engine.share import put_pool
+from sweephand.engine.subrun import start_subrun
 from sweephand.engine.trigger import trigger
+from sweephand.logs import LogKey
+from sweephand.messages import Elsewhere
 from sweephand.ports import Lane
-from tests.engine.faults import dying_before
-from tests.engine.world import NS, PERMANENT, TRANSIENT, Town, job
+from tests.engine.faults import dying_before, with_another
+from tests.engine.world import NS, PERMANENT, TRANSIENT, Crash, Town, job
 
 COMMAND = {"command": ["true"]}
 
@@ -170,3 +182,105 @@ def test_instances_that_ended_before_anybody_said_that_they_were_released_are_no
     either.advance(minutes=2)
     assert either.run(key).state is RunState.SUCCEEDED
     assert sorted(order(either)) == ["list", "load[0]", "load[1]", "sum"]
+
+
+def test_instances_that_a_rerun_takes_over_are_known_at_once(either: Town) -> None:
+    """Whoever hears of changes may have done so before the rerun had a progress, and nobody says it again."""
+    answers: dict[str, Any] = {"list": Succeeded(["x", "y", "z"]), "load[1]": PERMANENT}
+    either.target.rules["job"] = by_task(answers)
+    key = begun(either, task("list"), task("load", "list", map={"over": "${tasks.list.output}"}), task("sum", "load"))
+    either.drive()
+    assert either.run(key).state is RunState.FAILED
+    del answers["load[1]"]
+    either.target.calls.clear()
+    again = rerun(either.world, key, start="failed").key
+    either.drive()
+    assert order(either) == ["load[1]", "sum"]
+    assert either.run(again).state is RunState.SUCCEEDED
+
+
+def test_a_run_that_is_cancelled_while_somebody_advances_it_ends_with_its_tasks(either: Town) -> None:
+    """Nobody sleeps at that moment, so nobody can be woken: whoever advances it must find out."""
+    either.target.rules["job"] = by_task({"a": Elsewhere()})
+    key = begun(either, task("a"), task("b"), task("c", "a"))
+
+    def meanwhile() -> None:
+        cancel(either.world, key, actor="ann")
+
+    either.drive(with_another(either.world, "dags.absorb", meanwhile, nth=2))
+    assert states(either, key) == {"a": "cancelled", "b": "succeeded", "c": "cancelled"}
+
+
+def test_where_a_failure_stops_the_run_no_further_instance_starts(either: Town) -> None:
+    put_pool(either.world, NS, "one", 1, expected=0)
+    either.target.rules["job"] = by_task({"load[0]": Elsewhere()})
+    mapped = task("load", map={"over": [1, 2, 3, 4]}, pool="one")
+    key = begun(either, mapped, task("sum", "load"), onFailure="stop")
+    either.drive()
+    complete(either.world, key.of_task("load[0]"), epoch=1, outcome=PERMANENT)
+    either.advance(minutes=5)
+    assert either.run(key).state is RunState.FAILED
+    assert order(either) == ["load[0]", "load[1]"]  # which got its place before anybody looked
+    assert either.run(key.of_task("load[3]")).state is RunState.CANCELLED
+    assert states(either, key) == {"load": "failed", "sum": "cancelled"}
+
+
+def test_a_run_that_succeeded_in_part_says_so(either: Town) -> None:
+    either.target.rules["job"] = by_task({"a": PERMANENT})
+    key = begun(either, task("a"), task("b", "a", when="one_failed"))
+    either.drive()
+    run = either.run(key)
+    assert run.state is RunState.SUCCEEDED
+    assert str(run.reason) == "partial: 1 of 2 tasks failed: a, and what came after made up for it"
+
+
+def test_an_item_that_is_too_large_fails_its_map(either: Town) -> None:
+    """It would not fit into the run of an instance: an advance that cannot put it would be made again for ever."""
+    kept = json.dumps(["small", "x" * 500_000]).encode()
+
+    def listing(call: Call) -> Outcome:
+        log = LogKey(call.run.key.whole, "list", call.run.attempt)
+        either.stores.artifacts.keep_output(log, kept)
+        return Succeeded(Kept(call.run.key.run_id, "list", call.run.attempt, len(kept)))
+
+    either.target.rules["job"] = by_task({"list": listing})
+    key = begun(either, task("list"), task("load", "list", map={"over": "${tasks.list.output}"}), task("sum", "load"))
+    either.drive()
+    assert states(either, key) == {"list": "succeeded", "load": "failed", "sum": "upstream_failed"}
+
+
+def test_more_ends_than_can_be_named_are_found_all_the_same(either: Town) -> None:
+    """A thousand instances end while nobody advances the run, and their names fill what an item of DynamoDB holds."""
+    either.target.rules["job"] = by_task({"a": Elsewhere()})
+    key = begun(either, task("a"), task("b", "a"))
+    either.drive()
+    for batch in range(10):
+        names = [f"{'a' * 120}[{batch}{number:04d}]" for number in range(400)]
+        assert either.stores.dags.note(key, names) is not None
+    noted = either.stores.dags.get(key)
+    run = either.run(key.of_task("a"))
+    either.stores.runs.move(run, run.succeeded(now=either.clock.now(), nonce="n", output=None, reason=None))
+    hear(either.world, [either.run(key.of_task("a"))])
+    either.drive()
+    assert noted.is_crowded
+    assert either.run(key).state is RunState.SUCCEEDED
+    assert order(either) == ["a", "b"]
+
+
+def test_the_tasks_of_a_started_run_end_with_it_although_whoever_cancels_it_dies(either: Town) -> None:
+    put(either.world, NS, {"name": "other", "tasks": [task("x"), task("y", "x")]}, actor="ann", expected=None)
+
+    def starts(call: Call) -> Any:
+        start_subrun(either.world, call.run, call.task, {})
+        return Elsewhere()
+
+    either.target.rules.update(job=by_task({"sub": starts}), other=by_task({"x": Elsewhere()}))
+    key = begun(either, {"id": "sub", "run": {"job": "other"}}, task("b"))
+    either.drive()
+    (started,) = either.runs("other")
+    dying = dying_before(either.world, "dags.note", nth=2)  # the task's end is noted, that of the other run is not
+    with suppress(Crash):
+        mark(dying, key, "sub", Verdict(TaskState.CANCELLED, "ann"))
+    assert either.run(started.key).state is RunState.CANCELLED
+    either.advance(minutes=3)
+    assert either.run(started.key.of_task("x")).state is RunState.CANCELLED

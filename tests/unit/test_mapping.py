@@ -40,6 +40,7 @@ def test_a_map_goes_over_params_outputs_or_a_list(over: Any, items: list[Any]) -
         ("${params.nowhere}", "'${params.nowhere}' is unknown"),
         ("${tasks.load.output.0}", "{'n': 1} is not a list"),
         ([1] * 11, "The list has 11 items: map.max of the task is 10."),
+        (["a", "ä" * 16_384], "Item 1 takes 32770 bytes as JSON: at most 32768 are right."),
     ],
 )
 def test_what_cannot_be_mapped_over_is_refused(over: Any, said: str) -> None:

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweephand.domain.dag import Graph, byte_of, compiled, state_of
-from sweephand.domain.ready import ready
-from sweephand.domain.reruns import Rerun, anew_after_mark, instances_anew, rerun_from_failed, rerun_from_task
+from sweephand.domain.reruns import Rerun, carried_over, rerun_from_failed, rerun_from_task
 from sweephand.domain.task import TaskState
 from tests.dags.player import Player, job_of
 from tests.dags.scripts import script_of
@@ -93,26 +92,19 @@ def test_a_rerun_from_failed_of_the_same_script_comes_to_the_same_ends(seed: int
         assert (task in rerun.first) == (task in rerun.anew and rerun.anew.isdisjoint(parents))
 
 
-def test_instances_that_succeeded_or_were_skipped_are_carried_over() -> None:
-    assert instances_anew(dict(enumerate(TaskState))) == {0, 1, 2, 3, 5, 6, 8}
+def test_a_task_that_is_mapped_now_and_was_not_then_is_not_carried_over() -> None:
+    """Its output would be another thing: that of one run, or the list of what instances gave."""
 
+    def graph(**load: object) -> Graph:
+        tasks: list[dict[str, object]] = [
+            {"id": "a"},
+            {"id": "load", "needs": ["a"], **load},
+            {"id": "b", "needs": ["load"]},
+        ]
+        return compiled(job_of({"name": "job", "tasks": [{"run": {"external": {}}, **one} for one in tasks]}))
 
-# Marks.
-
-
-def test_a_mark_has_what_only_followed_decided_anew() -> None:
-    load, clean = GRAPH.named("load"), GRAPH.named("clean")
-    anew = anew_after_mark(GRAPH, STATES, load, began={clean})
-    assert names(anew) == {"check", "report"}
-    states = bytearray(STATES)
-    states[load] = byte_of(SUCCEEDED)
-    for place in anew:
-        states[place] = 0
-    decided = ready(GRAPH, bytes(states), None, {})
-    assert [GRAPH.tasks[move.task].id for move in decided.moves] == ["check"]
-
-
-def test_a_mark_leaves_what_skipped_itself_and_what_follows_from_that() -> None:
-    choose, unchosen = GRAPH.named("choose"), GRAPH.named("unchosen")
-    assert not anew_after_mark(GRAPH, STATES, choose, began={unchosen})
-    assert names(anew_after_mark(GRAPH, STATES, choose)) == {"unchosen", "report"}
+    plain, mapped = graph(), graph(map={"over": [1, 2]})
+    nothing_anew = Rerun(frozenset(), frozenset(), bytes(map(byte_of, (SUCCEEDED, SUCCEEDED, SUCCEEDED))))
+    assert carried_over(plain, mapped, nothing_anew) == {0: 0}
+    assert carried_over(mapped, plain, nothing_anew) == {0: 0}
+    assert carried_over(mapped, mapped, nothing_anew) == {0: 0, 1: 1, 2: 2}

@@ -24,6 +24,8 @@ class Succeeded(Struct, frozen=True):
     output: Any = None
     taken_from: str | None = None
     """The id of the run whose output it is, where the task was not run; nobody outside the engine says so."""
+    in_part: str = ""
+    """Which of a run's tasks failed, where others made up for it; nobody outside the engine says so."""
 
 
 class Skipped(Struct, frozen=True):

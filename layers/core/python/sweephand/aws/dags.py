@@ -17,7 +17,7 @@ from sweephand.aws.calls import Item, Lost, is_own
 from sweephand.aws.items import count, end, instant, item_of, number, read_count, read_instant, text
 from sweephand.aws.table import ABSENT, Table
 from sweephand.domain.ids import RunKey
-from sweephand.domain.progress import Progress
+from sweephand.domain.progress import CHANGED_MAX, Progress
 from sweephand.errors import Defect
 from sweephand.ports import Clock
 from sweephand.topology import TTL
@@ -66,13 +66,16 @@ class DynamoDags:
     def note(self, run: RunKey, tasks: Collection[str]) -> Progress | None:
         expression = "ADD n :one"
         values: dict[str, Item] = {"one": {"N": "1"}}
+        condition = _PRESENT
         if tasks:
             expression += ", ch :tasks"
-            values["tasks"] = {"SS": sorted(tasks)}
+            condition += " AND (attribute_not_exists(ch) OR size(ch) < :most)"
+            values |= {"tasks": {"SS": sorted(tasks)}, "most": {"N": str(CHANGED_MAX)}}
         try:
-            return _progress_of(self._table.amend(str(run), _SORT_KEY, expression, _PRESENT, **values))
-        except Lost:
-            return None
+            return _progress_of(self._table.amend(str(run), _SORT_KEY, expression, condition, **values))
+        except Lost as lost:
+            # Where enough are named, whoever advances it looks at everything: an item has no room for all names.
+            return self.note(run, ()) if tasks and lost.item else None
 
     def sleep(self, progress: Progress, token: str) -> bool:
         unmoved = "rv = :rev"

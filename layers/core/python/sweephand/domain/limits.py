@@ -56,6 +56,9 @@ MAPPED_USUAL_MAX: Final = 1_000
 RUN_INSTANCES_MAX: Final = 100_000
 """Instances of all mapped tasks of one run: ten thousand tasks, each mapped over ten thousand items, must not be."""
 
+ITEM_BYTES_MAX: Final = 32_768
+"""The largest item of a list that a task is mapped over: it is kept in the run of its instance, as params are."""
+
 CONDITION_CHARS_MAX: Final = 1_024
 """The longest condition of a task."""
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from sweephand.domain.conditions import holds, is_about_items
-from sweephand.domain.fields import shown
+from sweephand.domain.fields import json_bytes, shown
 from sweephand.domain.job import Task
-from sweephand.domain.limits import RUN_INSTANCES_MAX
+from sweephand.domain.limits import ITEM_BYTES_MAX, RUN_INSTANCES_MAX
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.templates import resolve
 from sweephand.errors import InvalidInput
@@ -46,6 +46,13 @@ def expand(task: Task, known: Mapping[str, Any], *, instances: int = 0) -> tuple
             f"at most {RUN_INSTANCES_MAX} are right.",
             "map.over",
         )
+    for index, item in enumerate(items):
+        if (size := json_bytes(item)) > ITEM_BYTES_MAX:
+            raise InvalidInput(
+                f"Item {index} takes {size} bytes as JSON: at most {ITEM_BYTES_MAX} are right. Write them as "
+                "artifacts, and map over their names.",
+                "map.over",
+            )
     if task.condition is None or not is_about_items(task.condition):
         return tuple(Instance(index, item) for index, item in enumerate(items))
     return tuple(_judged(task.condition, index, item, known) for index, item in enumerate(items))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sweephand.domain.ids import RunKey
+
+CHANGED_MAX: Final = 1_000
+"""How many ends are named one by one: far fewer than DynamoDB has room for in an item, however long the names are."""
 
 
 class Progress(Struct, frozen=True):
@@ -40,6 +43,11 @@ class Progress(Struct, frozen=True):
     """Of the one who sleeps until something ends."""
     waking_until: datetime | None = None
     """Somebody is waking it, and has until then."""
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether so many tasks are named that others may have been left out: then everything is looked at."""
+        return len(self.changed) >= CHANGED_MAX
 
     def is_being_woken(self, now: datetime) -> bool:
         return self.waking_until is not None and now < self.waking_until

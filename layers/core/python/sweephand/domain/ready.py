@@ -179,12 +179,14 @@ class _Deciding:
         return bool(self.states[task] & FAILED)
 
     def _stop(self, failed: int) -> None:
-        """Cancel what has not started, and what was only just released; a scan, but a run does this once."""
+        """Cancel what has not started, what was only just released, and the instances of a map that have not; whoever
+        carries it out lets be what has. A scan, but a run does this once."""
         unstarted = (TaskState.WAITING, TaskState.QUEUED)
         reason = Reason(ReasonCode.STOPPED, f"Task '{self._graph.tasks[failed].id}' failed, and onFailure is stop.")
         self.moves = [move for move in self.moves if move.event is not TaskEvent.RELEASED]
         for task, byte in enumerate(bytes(self.states)):
-            if state_of(byte) in unstarted:
+            mapped = self._graph.tasks[task].map is not None
+            if state_of(byte) in unstarted or (mapped and byte not in ENDED):
                 self._make(Move(task, TaskEvent.CANCELLED, reason))
 
     # One task.

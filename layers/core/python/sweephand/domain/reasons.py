@@ -42,6 +42,7 @@ class ReasonCode(StrEnum):
     CANCELLED = "cancelled"
     CACHED = "cached"
     COLLAPSED = "collapsed"
+    PARTIAL = "partial"
     MARKED = "marked"
 
 

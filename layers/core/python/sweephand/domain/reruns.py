@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Final
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec import Struct
 from sweephand.domain.dag import ENDED, Graph, state_of
 from sweephand.domain.task import TaskState
 
-__all__ = ["Rerun", "anew_after_mark", "carried_over", "instances_anew", "rerun_from_failed", "rerun_from_task"]
+__all__ = ["Rerun", "carried_over", "rerun_from_failed", "rerun_from_task"]
 
 _STAND: Final = frozenset({TaskState.SUCCEEDED, TaskState.SKIPPED})
 
@@ -20,8 +20,7 @@ class Rerun(Struct, frozen=True):
 
     anew: frozenset[int]
     first: frozenset[int]
-    """Those that need nothing that starts anew. A mapped one among them has the same list as it had: see
-    `instances_anew`."""
+    """Those that need nothing that starts anew. A mapped one among them has the same list as it had."""
     states: bytes
     """The vector that the rerun begins with: what was carried over, and what waits."""
 
@@ -42,40 +41,19 @@ def rerun_from_task(graph: Graph, states: bytes, task: int) -> Rerun:
 def carried_over(old: Graph, new: Graph, rerun: Rerun) -> dict[int, int]:
     """For each task that is carried over its place in the graph that it was done in, by its place in the present one.
 
-    Tasks are the same by their ids. One is carried over only with all that it needs now, and only if it had ended.
+    Tasks are the same by their ids. One is carried over only with all that it needs now, only if it had ended, and only
+    if it is mapped now as it was then: what comes after it asks for one output, or for a list of them.
     """
     found: dict[int, int] = {}
     for place in sorted(range(len(new.tasks)), key=new.level.__getitem__):
         was = old.places.get(new.tasks[place].id)
         if was is None or was in rerun.anew or rerun.states[was] not in ENDED:
             continue
+        if (old.tasks[was].map is None) != (new.tasks[place].map is None):
+            continue
         if all(parent in found for parent in new.parents[place]):
             found[place] = was
     return found
-
-
-def instances_anew(instances: Mapping[int, TaskState]) -> frozenset[int]:
-    """Which instances of a mapped task, one of the `first` of a rerun from failed, start anew: all others are carried
-    over."""
-    return frozenset(index for index, state in instances.items() if state not in _STAND)
-
-
-def anew_after_mark(graph: Graph, states: bytes, marked: int, *, began: Collection[int] = ()) -> frozenset[int]:
-    """The tasks to decide anew once a person has given a task another end: those after it that only followed from
-    what others did. What `began`, whether it ended or not, stays, and so does what comes after that alone. They wait
-    again, and `ready` looks at everything: one of them may be decided by another parent.
-    """
-    found: set[int] = set()
-    ahead = [marked]
-    while ahead:
-        for child in graph.children[ahead.pop()]:
-            if child not in found and child not in began and state_of(states[child]) in _FOLLOWED:
-                found.add(child)
-                ahead.append(child)
-    return frozenset(found)
-
-
-_FOLLOWED: Final = frozenset({TaskState.SKIPPED, TaskState.UPSTREAM_FAILED, TaskState.WAITING})
 
 
 def _rerun(graph: Graph, states: bytes, starts: Collection[int]) -> Rerun:

@@ -6,6 +6,7 @@ Two who advance one run at the same moment decide the same, and one of them move
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from sweephand.domain.dag import ENDED, Graph, byte_of, is_over
+from sweephand.domain.dag import ENDED, Graph, byte_of, byte_of_mapped, is_over, state_of
 from sweephand.domain.ids import RunKey
 from sweephand.domain.job import Job
 from sweephand.domain.limits import OVERDUE_GRACE
@@ -73,13 +74,16 @@ def advance(world: World, key: RunKey, *, token: str, generation: int | None = N
     With `look`, everything is looked at, not only what was noted: what got lost is found. Repeating it at any moment
     decides the same.
     """
+    # Before the run: one that is ended from outside says so here, after its end is stored.
+    found = world.dags.get(key)
     scene = _scene(world, key)
     if scene is None:
         return Advanced(Step.STOP)
     if scene.run.is_terminal:
         _end_tasks(scene)
         return Advanced(Step.STOP)
-    progress = world.dags.get(key) or begin(world, scene.run, now=scene.now)
+    progress = found or begin(world, scene.run, now=scene.now)
+    heard = progress.noted
     look = look or (progress.rev > 0 and progress.waves == 0)  # the execution before this one may have died half way
     released = 0
     for _ in range(_ROUNDS_MAX):
@@ -97,6 +101,10 @@ def advance(world: World, key: RunKey, *, token: str, generation: int | None = N
             continue
         if is_over(progress.states):
             return Advanced(Step.SETTLE, released)
+        if progress.noted != heard and (scene := _scene(world, key) or scene).run.is_terminal:
+            _end_tasks(scene)  # whoever ended it found nobody asleep to wake
+            return Advanced(Step.STOP, released)
+        heard = progress.noted
         if generation is not None and progress.waves >= WAVES_MAX:
             return _hand_on(scene, progress, released)
         if _sleeps(world, progress, token):
@@ -161,6 +169,7 @@ def _scene(world: World, key: RunKey) -> _Scene | None:
 def _absorb(scene: _Scene, progress: Progress, *, look: bool) -> tuple[Progress | None, int]:
     """What the progress is after all that was noted, None where another moved it; and how many tasks were released."""
     first = progress.rev == 0
+    look = look or progress.is_crowded
     if not (first or look or progress.changed):
         return progress, 0
     weave = _Weave(scene, progress)
@@ -188,7 +197,8 @@ class _Weave:
         """Record what ended, and carry out what that means; how many tasks were released.
 
         Who advanced before may have died between sending a map's instances and saying that there are any: they are
-        recorded once the map is expanded again.
+        recorded once the map is expanded again. So are those that a rerun took over, and a task that was ended by a
+        word just before it was released: nobody may say so again.
         """
         released = 0
         while True:
@@ -196,7 +206,9 @@ class _Weave:
             now, ended = [run for run in ended if run.key in placed], [run for run in ended if run.key not in placed]
             changed = record(self._scene.graph, now, self.states, self.instances)
             decided = self._decided(None if everything else changed)
-            released += _carry_out(self._scene, decided, self.instances)
+            created, over = _carry_out(self._scene, decided, self.instances)
+            released += created
+            ended = [*ended, *over]
             self.states = _stopped(self._scene, decided, self.instances)
             everything = False
             if not any(map(self._has_place, ended)):
@@ -244,19 +256,20 @@ def _has_place(graph: Graph, run: Run, instances: Mapping[int, bytearray]) -> bo
 # Carrying out what was decided.
 
 
-def _carry_out(scene: _Scene, decided: Decided, instances: dict[int, bytearray]) -> int:
-    """Put and send the runs of the tasks that were released; how many."""
+def _carry_out(scene: _Scene, decided: Decided, instances: dict[int, bytearray]) -> tuple[int, list[Run]]:
+    """Put and send the runs of the tasks that were released: how many, and those that are over already."""
     released = [run for made in decided.moves for run in _released(scene, made, instances)]
     if not released:
-        return 0
+        return 0, []
     created = insist(lambda: scene.world.runs.create(released))
     # Whoever put it may have died before sending: what is there already is sent again, unless it has begun.
     known = [run.key for run, is_new in zip(released, created, strict=True) if not is_new]
-    begun = {run.key for run in scene.world.runs.several(known) if run.state not in UNSTARTED} if known else set()
+    there = scene.world.runs.several(known) if known else []
+    begun = {run.key for run in there if run.state not in UNSTARTED}
     scene.world.queue.send(
         [letter_for(run, _job_of(scene, run), now=scene.now) for run in released if run.key not in begun]
     )
-    return created.count(True)
+    return created.count(True), [run for run in there if run.is_terminal]
 
 
 def _released(scene: _Scene, made: Move, instances: dict[int, bytearray]) -> Iterator[Run]:
@@ -300,17 +313,24 @@ def _job_of(scene: _Scene, run: Run) -> Job:
 
 
 def _stopped(scene: _Scene, decided: Decided, instances: dict[int, bytearray]) -> bytearray:
-    """The vector as decided; a task that was to be cancelled before it began, and has begun, goes on."""
+    """The vector as decided; a task that was to be cancelled before it began, and has begun, goes on, and so does an
+    instance of a mapped one."""
     states = bytearray(decided.states)
-    for made in decided.moves:
-        if made.event is not TaskEvent.CANCELLED:
-            continue
-        place = made.task
-        names = _names_of(scene.graph, place, instances)
-        runs = scene.world.runs.several([scene.run.key.of_task(name) for name in names])
-        going_on = [run for run in runs if not _cancel(scene, run, made.reason, only=UNSTARTED)]
-        if going_on:
+    reasons = {made.task: made.reason for made in decided.moves if made.event is TaskEvent.CANCELLED}
+    if not reasons:
+        return states
+    ended: list[Run] = []
+    names = [name for place in reasons for name in _names_of(scene.graph, place, instances)]
+    for run in scene.world.runs.several([scene.run.key.of_task(name) for name in names]):
+        place = scene.graph.named(parts_of(run.key.task)[0])
+        after = _cancel(scene, run, reasons[place], only=UNSTARTED)
+        if after.is_terminal:
+            ended.append(after)
+        else:
             states[place] = byte_of(TaskState.QUEUED)
+    record(scene.graph, ended, states, instances)
+    for place in reasons.keys() & instances.keys():
+        states[place] = byte_of_mapped(Counter(map(state_of, instances[place])))
     return states
 
 
@@ -344,16 +364,17 @@ def _names_of(graph: Graph, place: int, instances: Mapping[int, bytearray]) -> l
     return [instance_id(task, index) for index in range(len(instances[place]))]
 
 
-def _cancel(scene: _Scene, run: Run, reason: Reason | None, *, only: frozenset[RunState] | None = None) -> bool:
-    """Whether the task's run is over, by this or before; with `only`, one in another state is let be."""
-    current: Run | None = run
-    while current is not None and not current.is_terminal:
-        if only is not None and current.state not in only:
-            return False
+def _cancel(scene: _Scene, run: Run, reason: Reason | None, *, only: frozenset[RunState] | None = None) -> Run:
+    """The task's run as it is then: over, by this or before; with `only`, one in another state is let be.
+
+    Nobody is told: who cancels it writes its end into the vector.
+    """
+    current = run
+    while not current.is_terminal and (only is None or current.state in only):
         why = reason or Reason(ReasonCode.CANCELLED, "")
         after = current.cancelled(why, now=scene.now, nonce=scene.world.dice.nonce())
         if move(scene.world, current, after):
-            follow_up(scene.world, after)
-            return True
-        current = scene.world.runs.get(run.key)
-    return True
+            follow_up(scene.world, after, is_heard=True)
+            return after
+        current = scene.world.runs.get(run.key) or after
+    return current

@@ -24,7 +24,7 @@ from sweephand.engine.pause import pause
 from sweephand.engine.planning import run_entry, timer_for
 from sweephand.engine.recall import remember
 from sweephand.engine.subrun import subrun_key
-from sweephand.engine.wake import note
+from sweephand.engine.wake import end_soon, note
 from sweephand.engine.whereabouts import APPROVAL, renews_by_itself, task_of
 from sweephand.errors import InvalidInput, NotFound, StaleEpoch
 from sweephand.messages import Again, Unstarted
@@ -65,8 +65,11 @@ def complete(world: World, key: RunKey, *, epoch: int, outcome: Outcome, claimed
     return run
 
 
-def follow_up(world: World, run: Run) -> None:
-    """What the state of a run that just left `running` asks for; safe to repeat."""
+def follow_up(world: World, run: Run, *, is_heard: bool = False) -> None:
+    """What the state of a run that just left `running` asks for; safe to repeat.
+
+    With `is_heard`, whoever advances the run of a task has ended it and needs nobody to say so.
+    """
     job = _job(world, run)
     if job is None:
         return
@@ -75,7 +78,7 @@ def follow_up(world: World, run: Run) -> None:
     give_back(world, run.key, job, released, epoch=run.epoch + run.is_terminal)
     if run.is_terminal and renews_by_itself(world.pace, job):
         forget_checkpoint(world, run.key)
-    if run.is_terminal and (run.key.task or (job.is_dag and run.state is not RunState.SUCCEEDED)):
+    if run.is_terminal and (run.key.task or (job.is_dag and run.state is not RunState.SUCCEEDED)) and not is_heard:
         note(world, run.key)
     if run.is_terminal:
         end_subrun(world, run, job)
@@ -93,6 +96,7 @@ def end_subrun(world: World, run: Run, job: Job) -> None:
     reason = Reason(ReasonCode.CANCELLED, f"task {run.key} {run.state}"[:200])
     while (started := world.runs.get(key)) is not None and not started.is_terminal:
         after = started.cancelled(reason, now=world.clock.now(), nonce=world.dice.nonce())
+        end_soon(world, started)
         if move(world, started, after):
             follow_up(world, after)
 
@@ -130,9 +134,7 @@ def _after(world: World, run: Run, outcome: Outcome) -> Run:
     if isinstance(outcome, Succeeded) and run.key.task:
         outcome = _chosen(world, run, outcome)
     if isinstance(outcome, Succeeded) and (outcome.taken_from or not _is_anothers(run, outcome.output)):
-        source = outcome.taken_from
-        reason = Reason(ReasonCode.CACHED, f"cached from run {source}") if source else None
-        return run.succeeded(now=now, nonce=nonce, output=outcome.output, reason=reason)
+        return run.succeeded(now=now, nonce=nonce, output=outcome.output, reason=_remark(outcome))
     if isinstance(outcome, Succeeded):
         outcome = Failure("InvalidOutput", "The output names what is no task's to name.", FailureClass.PERMANENT)
     if isinstance(outcome, Skipped):
@@ -152,6 +154,13 @@ def _after(world: World, run: Run, outcome: Outcome) -> Run:
             reason = Reason(code, f"attempt {run.attempt} failed: {outcome.message}"[:200])
             return run.retried(outcome, reason, now=now, nonce=nonce, wake_at=wake_at)
     return run.failed(outcome, _final_reason(outcome), now=now, nonce=nonce)
+
+
+def _remark(outcome: Succeeded) -> Reason | None:
+    """What is to be said of a success that is not plain."""
+    if outcome.taken_from:
+        return Reason(ReasonCode.CACHED, f"cached from run {outcome.taken_from}")
+    return Reason(ReasonCode.PARTIAL, outcome.in_part[:200]) if outcome.in_part else None
 
 
 def _is_anothers(run: Run, output: Any) -> bool:

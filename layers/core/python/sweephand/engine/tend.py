@@ -145,11 +145,17 @@ def _end_late(world: World, run: Run, job: Job, *, now: datetime) -> None:
 def _outcome(graph: Graph, states: bytes, outputs: Outputs) -> Outcome:
     ended = summary(graph, states)
     if not ended.is_failed:
-        return Succeeded(_output(graph, outputs))
-    culprits = [graph.tasks[n].id for n, byte in enumerate(states) if state_of(byte) is TaskState.FAILED]
-    shown = ", ".join(culprits[:_NAMES_SHOWN]) + (", …" if len(culprits) > _NAMES_SHOWN else "")
-    message = f"{len(culprits)} of {len(states)} tasks failed: {shown}." if culprits else "A last task was cancelled."
-    return Failure("TaskFailed", message, FailureClass.PERMANENT)
+        lost = _listed(graph, states, TaskState.FAILED, TaskState.CANCELLED) if ended.forgiven else ""
+        return Succeeded(_output(graph, outputs), in_part=lost and f"{lost}, and what came after made up for it")
+    culprits = _listed(graph, states, TaskState.FAILED)
+    return Failure("TaskFailed", f"{culprits}." if culprits else "A last task was cancelled.", FailureClass.PERMANENT)
+
+
+def _listed(graph: Graph, states: bytes, *failed: TaskState) -> str:
+    """How many tasks failed, and the first of them; nothing where none did."""
+    names = [graph.tasks[n].id for n, byte in enumerate(states) if state_of(byte) in failed]
+    shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
+    return f"{len(names)} of {len(states)} tasks failed: {shown}" if names else ""
 
 
 def _output(graph: Graph, outputs: Outputs) -> Any:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sweephand.domain.dag import ENDED, FAILED, state_of
 from sweephand.domain.guard import Skip, Start, Void, Wait, admit, guard
@@ -20,7 +21,7 @@ from sweephand.domain.task import TaskState
 from sweephand.engine.holding import needs_of
 from sweephand.engine.lease import worker_of
 from sweephand.engine.lookup import job_of, present_head
-from sweephand.engine.overview import overview_of
+from sweephand.engine.overview import Overview, overview_of
 from sweephand.engine.scene import scene_of
 from sweephand.errors import NotFound
 from sweephand.ports import World
@@ -68,6 +69,7 @@ _REMEDIES: Final[Mapping[ReasonCode, str]] = MappingProxyType(
         ReasonCode.POISON: "Look at the logs for why it could not be dealt with, then rerun it.",
         ReasonCode.ERROR: "Read the error, mend its cause, and rerun it.",
         ReasonCode.CACHED: "Nothing: it succeeded with another run's output. A rerun is always run.",
+        ReasonCode.PARTIAL: "Nothing, unless what failed is wanted: then mend it, and rerun with from: failed.",
         ReasonCode.APPROVAL: "Approve or reject it: `sweephand run approve JOB RUN`, or reject.",
         ReasonCode.TASK: "Nothing: its own task found that there was nothing to do.",
         ReasonCode.UPSTREAM: "Wait for what it needs; what failed is mended and rerun with from: failed, or marked.",
@@ -132,7 +134,7 @@ def told(run: Run) -> Explained:
 
 
 def _advancing(world: World, run: Run) -> Explained | None:
-    """How far a run of several tasks is, and which of them failed; None for any other run."""
+    """How far a run of several tasks is, which failed, and what the open ones wait for; None for any other run."""
     seen = overview_of(world, run)
     if not seen.is_dag:
         return None
@@ -140,9 +142,21 @@ def _advancing(world: World, run: Run) -> Explained | None:
     over = sum(byte in ENDED for byte in seen.states)
     failed = [task.id for task, byte in zip(seen.graph.tasks, seen.states, strict=True) if byte & FAILED]
     names = ", ".join(failed[:_EXPLAINED_MAX])
-    blockers = (blocker(Reason(ReasonCode.UPSTREAM, f"failed: {names}")),) if failed else ()
+    failure = [Reason(ReasonCode.UPSTREAM, f"failed: {names}")] if failed else []
+    blockers = tuple(map(blocker, [*failure, *_open_reasons(seen)]))
     waiting = f", {counts[TaskState.WAITING]} wait for others" if counts[TaskState.WAITING] else ""
     return Explained(run.state, f"{over} of its {len(seen.states)} tasks are over{waiting}.", blockers)
+
+
+def _open_reasons(seen: Overview) -> list[Reason]:
+    """What the first tasks that were released and are not over wait for, an approval or a place in a pool."""
+    names = [task.id for task, byte in zip(seen.graph.tasks, seen.states, strict=True) if byte and byte not in ENDED]
+    tasks = seen.seen(names[:_EXPLAINED_MAX])
+    return [
+        replace(task.reason, detail=f"task {task.name}: {task.reason.detail}")
+        for task in tasks
+        if task.reason is not None and task.is_open
+    ]
 
 
 def running(run: Run, now: datetime) -> Explained:
