@@ -239,6 +239,14 @@ def _two_upstreams(town: Town) -> None:
     town.advance(to=at("12:07"))
 
 
+def _one_day(town: Town, **rule: Any) -> None:
+    """Two successes of one day that nobody has followed yet."""
+    town.put("left", "5 12 * * *")
+    town.put("right", "6 12 * * *")
+    town.put("job", {"after": rule})
+    town.advance(to=at("12:07"))
+
+
 def _follow(town: Town, world: World) -> None:
     town.follow("up", "left", "right", world=world)
 
@@ -282,6 +290,9 @@ def _pooled_workers(town: Town) -> None:
 def _done(town: Town, world: World) -> None:
     town.work(world)
 
+
+_OF_A_DAY: Final = partial(_one_day, all=["left", "right"], window="sameDay", timezone="Europe/Berlin")
+_ANY_OF_TWO: Final = partial(_one_day, any=["left", "right"])
 
 CLIENTS: Final = {
     "put a new job": Story(lambda _town: None, lambda _town, world: _put(world, "*/5 * * * *", None)),
@@ -348,6 +359,8 @@ REPORTS: Final = {
     ),
     "follow a success": Story(_one_upstream, _follow),
     "follow the successes of a gate": Story(_two_upstreams, _follow),
+    "follow the successes of a day": Story(_OF_A_DAY, _follow),
+    "follow any of two successes": Story(_ANY_OF_TWO, _follow),
     "pull and report": Story(_offered, _done, then=_workers_come),
     "pull and report in a pool": Story(_pooled_workers, _done, then=_workers_come),
     "pull and report what is tried again": Story(
@@ -366,6 +379,8 @@ REPORTS: Final = {
 DELIVERIES: Final = {
     "follow a success, or leave it to the audit": Story(_one_upstream, _follow, then=_second_look),
     "follow the successes of a gate, or leave it to the audit": Story(_two_upstreams, _follow, then=_second_look),
+    "follow the successes of a day, or leave it to the audit": Story(_OF_A_DAY, _follow, then=_second_look),
+    "follow any of two successes, or leave it to the audit": Story(_ANY_OF_TWO, _follow, then=_second_look),
     "attempt that offers": Story(
         steps(
             lambda town: town.put_external(startDeadline="30m"),

@@ -52,6 +52,7 @@ from sweephand.domain.limits import (
     MAPPED_USUAL_MAX,
     TASKS_MAX,
 )
+from sweephand.domain.occasions import DEPENDENCIES_MAX, EVENTS_MAX, MATCH_BYTES_MAX, Quantity, Window
 from sweephand.domain.retry import Backoff
 from sweephand.domain.schedule import BLACKOUTS_MAX, JITTER_MAX, PERIOD_MAX, Fold, Gap, HoldPolicy
 from sweephand.domain.task_definition import (
@@ -63,7 +64,6 @@ from sweephand.domain.task_definition import (
     OVER_CHARS_MAX,
     TAGS_MAX,
 )
-from sweephand.domain.timetable import DEPENDENCIES_MAX, EVENTS_MAX, MATCH_BYTES_MAX
 
 _A_SECOND: Final = timedelta(seconds=1)
 STEP_FIELDS: Final = ("tasks", "run", "command")
@@ -77,6 +77,25 @@ _CRON: Final = text(
     description="5 fields, or 6 with seconds first; @daily; cron(…) and rate(…) as EventBridge.",
 )
 _JOB_NAMES: Final = listed(NAME, DEPENDENCIES_MAX, least=1, distinct=True)
+
+
+def _each_quantity(**others: Schema) -> list[Schema]:
+    """Objects with names under `all` or under `any`, and these other fields."""
+    absent = {str(one): NOTHING for one in Quantity}
+    return [closed({**absent, **others, str(one): ref("JobNames")}, required=[str(one)]) for one in Quantity]
+
+
+_AFTER: Final[Schema] = {
+    "anyOf": [
+        ref("JobNames"),
+        *_each_quantity(window=optional(choice(Window)), timezone=NOTHING),
+        *(
+            {**one, "required": [*one["required"], "window"]}
+            for one in _each_quantity(window={"enum": [str(Window.SAME_DAY)]}, timezone=optional(TIMEZONE))
+        ),
+    ],
+    "description": "A list means the last success of all of them; the days of sameDay are the schedule's, or UTC.",
+}
 _EVENTS: Final = listed(
     closed(
         {"source": text(256), "type": optional(text(256)), "match": optional(anything(MATCH_BYTES_MAX))},
@@ -101,7 +120,7 @@ _CLOCK_FIELDS: Final = all_optional(
         "blackouts": ref("Blackouts"),
     }
 )
-_OCCASIONS: Final = all_optional({"after": ref("JobNames"), "events": ref("EventRules")})
+_OCCASIONS: Final = all_optional({"after": ref("After"), "events": ref("EventRules")})
 _RECURRENCES: Final = ("cron", "every", "at")
 
 
@@ -117,7 +136,7 @@ SCHEDULE: Final[Schema] = {
         _scheduled_by("cron", _CRON),
         _scheduled_by("every", period(_A_SECOND, PERIOD_MAX, kind="integer"), startAt=optional(WHOLE_SECOND)),
         _scheduled_by("at", WHOLE_SECOND),
-        _scheduled_by("after", ref("JobNames")),
+        _scheduled_by("after", ref("After")),
         _scheduled_by("events", ref("EventRules")),
     ],
     "description": "A bare text is cron in UTC. endAt is later than startAt, and the calendar must exist.",
@@ -289,6 +308,7 @@ def components(kinds: Collection[str], operators: Installed = NOTHING_INSTALLED)
         **{name: part for offer in operators.values() for name, part in offer.parts.items()},
         "Schedule": SCHEDULE,
         "JobNames": _JOB_NAMES,
+        "After": _AFTER,
         "EventRules": _EVENTS,
         "Blackouts": listed(_BLACKOUT, BLACKOUTS_MAX),
         "Notices": _NOTICES,

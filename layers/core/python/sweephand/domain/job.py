@@ -14,6 +14,7 @@ from sweephand.domain.events import EventRule
 from sweephand.domain.ids import JobKey
 from sweephand.domain.lifecycle import Lifecycle
 from sweephand.domain.limits import MAPPED_USUAL_MAX
+from sweephand.domain.occasions import AfterRule
 from sweephand.domain.retry import Retry
 from sweephand.domain.schedule import Schedule
 
@@ -197,6 +198,8 @@ class Job(Struct, frozen=True):
     schedule: Schedule | None = None
     after: tuple[str, ...] = ()
     """Jobs whose success makes this one run."""
+    after_rule: AfterRule = field(default_factory=AfterRule)
+    """How their successes are taken together."""
     events: tuple[EventRule, ...] = ()
     """Events that make this one run."""
     description: str = ""
@@ -226,6 +229,7 @@ class Job(Struct, frozen=True):
             self,
             tasks=(replace(task, needs=(), map=None, condition=None),),
             after=(),
+            after_rule=AfterRule(),
             events=(),
             overlap=Overlap.ALLOW,
             start_deadline=None,
