@@ -97,6 +97,33 @@ def test_a_namespace_is_resumed_with_what_was_missed() -> None:
     assert [json.loads(question.body) for question in script.questions] == [{"catchup": "none"}, {"catchup": "all"}]
 
 
+# Datasets.
+
+
+def test_datasets_are_shown_with_who_has_to_do_with_them() -> None:
+    sales = {
+        "id": "sales.daily",
+        "publishers": [{"jobId": "load", "taskId": "export"}, {"jobId": "fix", "taskId": None}],
+        "subscribers": [{"jobId": "report", "quantity": "all"}],
+        "updatedAt": None,
+        "updateId": None,
+    }
+    with scripted(Answer(200, {"items": [sales], "nextCursor": None}), EMPTY) as script:
+        shown = run(script, "datasets").stdout
+        assert "no datasets" in run(script, "datasets").stdout
+    assert shown.splitlines()[1].split()[:4] == ["sales.daily", "load/export,", "fix", "report"]
+
+
+def test_publish_says_who_runs() -> None:
+    told = {"id": "x", "runs": [{"jobId": "report", "runId": "20270615T060000Z-ab"}]}
+    with scripted(Answer(202, told), Answer(202, {"id": "y", "runs": []})) as script:
+        first = run(script, "publish", "sales.daily", "--id", "x").stdout
+        assert run(script, "publish", "sales.daily").stdout == "sales.daily is updated. Nobody runs.\n"
+    assert first == "sales.daily is updated. It runs report (20270615T060000Z-ab).\n"
+    assert asked(script) == ["POST /datasets/sales.daily/updates"] * 2
+    assert [json.loads(question.body) for question in script.questions] == [{"id": "x"}, {}]
+
+
 # Shared objects.
 
 

@@ -52,6 +52,29 @@ def test_days_without_a_zone_are_those_of_the_schedule() -> None:
     assert own.after_rule.timezone == "Asia/Tokyo"
 
 
+@pytest.mark.parametrize(
+    ("datasets", "names", "quantity"),
+    [
+        (["a", "b"], ("a", "b"), Quantity.ALL),
+        ({"all": ["a", "b"]}, ("a", "b"), Quantity.ALL),
+        ({"any": ["a", "b"], "all": None}, ("a", "b"), Quantity.ANY),
+    ],
+)
+def test_datasets_are_a_list_or_say_how_many(datasets: Any, names: Any, quantity: Quantity) -> None:
+    job = parsed({"datasets": datasets})
+    assert (job.datasets, job.datasets_quantity) == (names, quantity)
+
+
+def test_what_a_success_updates_is_said_by_the_job_and_by_its_only_task() -> None:
+    task = {"id": "one", "command": "true", "publishes": ["rows", "both"]}
+    single = parse({"name": "job", "tasks": [task], "publishes": ["both", "all"]}, namespace="shop", now=NOW)
+    assert single.updates == ("both", "all", "rows")
+    several = {"name": "job", "tasks": [task, {"id": "two", "command": "true"}], "publishes": ["all"]}
+    dag = parse(several, namespace="shop", now=NOW)
+    assert dag.updates == ("all",)
+    assert [dag.of_task(one).updates for one in dag.tasks] == [("rows", "both"), ()]
+
+
 @given(
     st.sampled_from(ZONES),
     st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1)).map(lambda at: at.replace(tzinfo=UTC)),  # noqa: DTZ001

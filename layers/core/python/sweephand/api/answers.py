@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from sweephand.api.schemas import Moment
 from sweephand.domain.access import Role
 from sweephand.domain.ledger import FireStatus
+from sweephand.domain.occasions import Quantity
 from sweephand.domain.run import RunState, Trigger
 from sweephand.logs import Stream
 
@@ -224,6 +225,28 @@ class Bulk(Told):
 
 class Published(Told):
     runs: list[dict[str, str]]
+
+
+class Updated(Published):
+    id: str
+
+
+class Publisher(Told):
+    job_id: str
+    task_id: str | None
+
+
+class Subscriber(Told):
+    job_id: str
+    quantity: Quantity
+
+
+class Dataset(Told):
+    id: str
+    publishers: list[Publisher]
+    subscribers: list[Subscriber]
+    updated_at: Moment | None
+    update_id: str | None
 
 
 class Switched(Told):

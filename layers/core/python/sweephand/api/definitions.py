@@ -52,7 +52,7 @@ from sweephand.domain.limits import (
     MAPPED_USUAL_MAX,
     TASKS_MAX,
 )
-from sweephand.domain.occasions import DEPENDENCIES_MAX, EVENTS_MAX, MATCH_BYTES_MAX, Quantity, Window
+from sweephand.domain.occasions import DATASETS_MAX, DEPENDENCIES_MAX, EVENTS_MAX, MATCH_BYTES_MAX, Quantity, Window
 from sweephand.domain.retry import Backoff
 from sweephand.domain.schedule import BLACKOUTS_MAX, JITTER_MAX, PERIOD_MAX, Fold, Gap, HoldPolicy
 from sweephand.domain.task_definition import (
@@ -79,22 +79,29 @@ _CRON: Final = text(
 _JOB_NAMES: Final = listed(NAME, DEPENDENCIES_MAX, least=1, distinct=True)
 
 
-def _each_quantity(**others: Schema) -> list[Schema]:
+def _each_quantity(names: Schema, **others: Schema) -> list[Schema]:
     """Objects with names under `all` or under `any`, and these other fields."""
     absent = {str(one): NOTHING for one in Quantity}
-    return [closed({**absent, **others, str(one): ref("JobNames")}, required=[str(one)]) for one in Quantity]
+    return [closed({**absent, **others, str(one): names}, required=[str(one)]) for one in Quantity]
 
 
 _AFTER: Final[Schema] = {
     "anyOf": [
         ref("JobNames"),
-        *_each_quantity(window=optional(choice(Window)), timezone=NOTHING),
+        *_each_quantity(ref("JobNames"), window=optional(choice(Window)), timezone=NOTHING),
         *(
             {**one, "required": [*one["required"], "window"]}
-            for one in _each_quantity(window={"enum": [str(Window.SAME_DAY)]}, timezone=optional(TIMEZONE))
+            for one in _each_quantity(
+                ref("JobNames"), window={"enum": [str(Window.SAME_DAY)]}, timezone=optional(TIMEZONE)
+            )
         ),
     ],
     "description": "A list means the last success of all of them; the days of sameDay are the schedule's, or UTC.",
+}
+_DATASET_NAMES: Final = listed(NAME, DATASETS_MAX, least=1, distinct=True)
+_DATASETS: Final[Schema] = {
+    "anyOf": [_DATASET_NAMES, *_each_quantity(_DATASET_NAMES)],
+    "description": "A list means all of them, each updated since the last run.",
 }
 _EVENTS: Final = listed(
     closed(
@@ -120,14 +127,14 @@ _CLOCK_FIELDS: Final = all_optional(
         "blackouts": ref("Blackouts"),
     }
 )
-_OCCASIONS: Final = all_optional({"after": ref("After"), "events": ref("EventRules")})
-_RECURRENCES: Final = ("cron", "every", "at")
+_OCCASION_SHAPES: Final = {"after": "After", "datasets": "Datasets", "events": "EventRules"}
+_OCCASIONS: Final = all_optional({field: ref(shape) for field, shape in _OCCASION_SHAPES.items()})
+_NO_RECURRENCE: Final = dict.fromkeys(("cron", "every", "at"), NOTHING)
 
 
 def _scheduled_by(field: str, shape: Schema, **others: Schema) -> Schema:
     """A schedule of one kind: its field, none of the other kinds', and what all have in common."""
-    absent = dict.fromkeys(_RECURRENCES, NOTHING)
-    return closed({**absent, **_CLOCK_FIELDS, **_OCCASIONS, **others, field: shape}, required=[field])
+    return closed({**_NO_RECURRENCE, **_CLOCK_FIELDS, **_OCCASIONS, **others, field: shape}, required=[field])
 
 
 SCHEDULE: Final[Schema] = {
@@ -136,8 +143,10 @@ SCHEDULE: Final[Schema] = {
         _scheduled_by("cron", _CRON),
         _scheduled_by("every", period(_A_SECOND, PERIOD_MAX, kind="integer"), startAt=optional(WHOLE_SECOND)),
         _scheduled_by("at", WHOLE_SECOND),
-        _scheduled_by("after", ref("After")),
-        _scheduled_by("events", ref("EventRules")),
+        {
+            **closed({**_NO_RECURRENCE, **_CLOCK_FIELDS, **_OCCASIONS}),
+            "anyOf": [only(field, ref(shape), ()) for field, shape in _OCCASION_SHAPES.items()],
+        },
     ],
     "description": "A bare text is cron in UTC. endAt is later than startAt, and the calendar must exist.",
 }
@@ -243,11 +252,12 @@ TASK: Final[Schema] = closed(
                 "group": text(128, pattern=f"^{GROUP}$"),
                 "priority": choice(Priority),
                 "labels": listed(NAME, TAGS_MAX, distinct=True),
+                "publishes": _DATASET_NAMES,
             }
         ),
     },
     required=["id"],
-    description="It needs tasks of the same job, and nothing that needs it; slots go with a pool, branch not with map.",
+    description="It needs tasks of the same job, and nothing that needs it; slots go with a pool, branch and publishes not with map.",
     allOf=[
         {"anyOf": [only("run", ref("Step"), ["command"]), only("command", COMMAND, ["run"])]},
         _ONE_RETRY,
@@ -275,6 +285,7 @@ FIELDS: Final[Mapping[str, Schema]] = all_optional(
         "deadline": _DEADLINE,
         "pauseAfterFailures": whole(1, FAILURES_MAX),
         "cache": _CACHE,
+        "publishes": _DATASET_NAMES,
         "notify": ref("Notices"),
         "params": anything(PARAMS_BYTES_MAX),
         "tags": _TAGS,
@@ -309,6 +320,7 @@ def components(kinds: Collection[str], operators: Installed = NOTHING_INSTALLED)
         "Schedule": SCHEDULE,
         "JobNames": _JOB_NAMES,
         "After": _AFTER,
+        "Datasets": _DATASETS,
         "EventRules": _EVENTS,
         "Blackouts": listed(_BLACKOUT, BLACKOUTS_MAX),
         "Notices": _NOTICES,

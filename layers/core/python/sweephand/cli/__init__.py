@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 # Each module adds its commands to the program.
-from sweephand.cli import agent, apply, jobs, logs, people, runs, secret, shared, system, tasks, worker  # noqa: F401
+from sweephand.cli import (  # noqa: F401
+    agent,
+    apply,
+    datasets,
+    jobs,
+    logs,
+    people,
+    runs,
+    secret,
+    shared,
+    system,
+    tasks,
+    worker,
+)
 from sweephand.cli.program import program as main
 
 __all__ = ["main"]

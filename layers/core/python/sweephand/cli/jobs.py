@@ -48,7 +48,11 @@ def definition_of(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _occasion(said: Any) -> str:
-    """A schedule's main value: a text, the names of jobs, or the sources of events."""
+    """A schedule's main value: a text, the names of jobs or datasets, or the sources of events."""
+    if isinstance(said, dict):
+        quantity = "any" if said.get("any") else "all"
+        window = f" {said['window']}" if said.get("window") else ""
+        return f"{quantity} of {_occasion(said.get(quantity) or [])}{window}"
     if not isinstance(said, list):
         return str(said)
     return ", ".join(str(one.get("source")) if isinstance(one, dict) else str(one) for one in said)
@@ -59,7 +63,7 @@ def _when(job: Any) -> str:
     if isinstance(schedule, str):
         return visible(schedule)
     said = schedule or {}
-    for kind in ("cron", "every", "at", "after", "events"):
+    for kind in ("cron", "every", "at", "after", "datasets", "events"):
         if said.get(kind):
             zone = said.get("timezone")
             text = _occasion(said[kind])

@@ -39,7 +39,7 @@ from sweephand.domain.job import (
 )
 from sweephand.domain.kinds import NOTHING_INSTALLED, Installed, Step, read_step, read_stored_step
 from sweephand.domain.limits import CATCHUP_MAX, HOLDERS_MAX, TASKS_MAX
-from sweephand.domain.occasions import JOB_NAMES, read_occasions
+from sweephand.domain.occasions import DATASETS, JOB_NAMES, read_occasions
 from sweephand.domain.plain import plain
 from sweephand.domain.references import reference_errors
 from sweephand.domain.retry import Retry
@@ -86,6 +86,7 @@ TEMPLATE_FIELDS: Final = (
     "deadline",
     "pauseAfterFailures",
     "cache",
+    "publishes",
     "notify",
     "params",
     "tags",
@@ -108,6 +109,8 @@ _ELSEWHERE: Final = {
     "endAt": "schedule.endAt",
     "jitter": "schedule.jitter",
     "after": "schedule.after",
+    "datasets": "schedule.datasets",
+    "events": "schedule.events",
     "attempts": "retry.attempts",
     "pool": "concurrency.pool",
 }
@@ -239,7 +242,10 @@ def _job(
         schedule=fields.get("schedule", schedule, None),
         after=occasions.after,
         after_rule=occasions.after_rule,
+        datasets=occasions.datasets,
+        datasets_quantity=occasions.datasets_quantity,
         events=occasions.events,
+        publishes=fields.get("publishes", DATASETS, ()),
         description=fields.get("description", _DESCRIPTION, ""),
         catchup=fields.get("catchup", _catchup, _CATCHUP),
         overlap=fields.get("overlap", _OVERLAP, Overlap.ALLOW),

@@ -1,4 +1,4 @@
-"""What makes a job run beside the clock: successes of other jobs, and how several of them are taken together."""
+"""What makes a job run beside the clock: other jobs, datasets, events; and how several of them are taken together."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sweephand.domain.zones import reading, zone
 from sweephand.errors import InvalidInput
 
 __all__ = [
+    "DATASETS",
     "EVENTS",
     "JOB_NAMES",
     "AfterRule",
@@ -24,11 +25,13 @@ __all__ = [
     "beginning_of",
     "local_day",
     "read_after",
+    "read_datasets",
     "read_occasions",
     "read_timezone",
 ]
 
 DEPENDENCIES_MAX: Final = 100
+DATASETS_MAX: Final = 100
 EVENTS_MAX: Final = 50
 MATCH_BYTES_MAX: Final = 4_096
 
@@ -65,6 +68,8 @@ class Occasions(Struct, frozen=True):
 
     after: tuple[str, ...] = ()
     after_rule: AfterRule = AfterRule()
+    datasets: tuple[str, ...] = ()
+    datasets_quantity: Quantity = Quantity.ALL
     events: tuple[EventRule, ...] = ()
 
 
@@ -81,6 +86,7 @@ def beginning_of(day: date, timezone: str) -> datetime:
 # As people write them.
 
 JOB_NAMES: Final = listed(name, DEPENDENCIES_MAX, least=1, distinct=True)
+DATASETS: Final = listed(name, DATASETS_MAX, least=1, distinct=True)
 _EVENT_NAME: Final = text(256)
 _MATCH: Final = object_of(MATCH_BYTES_MAX)
 _WINDOW: Final = choice(Window)
@@ -94,7 +100,7 @@ def read_after(value: Any, path: str, *, timezone: str = "UTC") -> tuple[tuple[s
     if isinstance(value, list):
         return JOB_NAMES(value, path), AfterRule()
     fields = _several(value, path, "jobs")
-    quantity, names = read_quantity(fields, JOB_NAMES)
+    quantity, names = _quantity(fields, JOB_NAMES)
     window = fields.get("window", _WINDOW, Window.LATEST)
     own_zone = fields.get("timezone", read_timezone, None)
     if own_zone is not None and window is not Window.SAME_DAY:
@@ -104,7 +110,17 @@ def read_after(value: Any, path: str, *, timezone: str = "UTC") -> tuple[tuple[s
     return names, AfterRule(quantity, window, (own_zone or timezone) if is_daily else "UTC")
 
 
-def read_quantity(fields: Fields, names: Reader[tuple[str, ...]]) -> tuple[Quantity, tuple[str, ...]]:
+def read_datasets(value: Any, path: str) -> tuple[tuple[str, ...], Quantity]:
+    """The datasets whose updates make a job run; a bare list means all of them."""
+    if isinstance(value, list):
+        return DATASETS(value, path), Quantity.ALL
+    fields = _several(value, path, "datasets")
+    quantity, names = _quantity(fields, DATASETS)
+    fields.done()
+    return names, quantity
+
+
+def _quantity(fields: Fields, names: Reader[tuple[str, ...]]) -> tuple[Quantity, tuple[str, ...]]:
     """The names under `all` or under `any`, of which an object has one."""
     every, some = (fields.get(str(one), names, ()) for one in Quantity)
     fields.at_most_one(*map(str, Quantity))
@@ -149,10 +165,11 @@ def read_occasions(document: Mapping[str, Any]) -> Occasions:
     schedule = document.get("schedule")
     given = schedule if isinstance(schedule, Mapping) else {}
     after = given.get("after") or document.get("dependencies")
-    events = given.get("events")
+    datasets, events = given.get("datasets"), given.get("events")
     try:
         zone_name = read_timezone(given.get("timezone") or "UTC", "")
         jobs, rule = read_after(after, "", timezone=zone_name) if after else ((), AfterRule())
-        return Occasions(jobs, rule, EVENTS(events, "") if events else ())
+        names, quantity = read_datasets(datasets, "") if datasets else ((), Quantity.ALL)
+        return Occasions(jobs, rule, names, quantity, EVENTS(events, "") if events else ())
     except InvalidInput:
         return Occasions()

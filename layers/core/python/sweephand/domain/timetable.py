@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sweephand.domain.cron import Cron
 from sweephand.domain.fields import Fields, choice, duration, instant, listed, name
-from sweephand.domain.occasions import EVENTS, read_after, read_timezone
+from sweephand.domain.occasions import EVENTS, read_after, read_datasets, read_timezone
 from sweephand.domain.schedule import (
     BLACKOUTS_MAX,
     EPOCH,
@@ -59,9 +59,10 @@ def read_schedule(value: Any, path: str, *, namespace: str, job: Any, now: datet
     blackouts = fields.get("blackouts", _BLACKOUTS, ())
     if job in fields.get("after", read_after, ((),))[0]:
         fields.refuse("after", "A job cannot come after itself.")
+    fields.get("datasets", read_datasets, None)
     fields.get("events", EVENTS, ())
-    if not fields.given("cron", "every", "at", "after", "events"):
-        fields.refuse("", "A schedule needs one of cron, every, at, after and events.")
+    if not fields.given("cron", "every", "at", "after", "datasets", "events"):
+        fields.refuse("", "A schedule needs one of cron, every, at, after, datasets and events.")
     fields.done()
     found: Cron | Every | At
     if recurrence is not None:

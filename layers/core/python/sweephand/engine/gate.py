@@ -56,8 +56,8 @@ class _Gate(Struct, frozen=True):
 
 def pass_gate(
     world: World, kind: str, head: Head, job: Job, names: Iterable[str], marks: Marks, run_of: Callable[[Marks], Run]
-) -> bool:
-    """Note the marks, and run the job if there is one of every name that no run has used; whether that made a run.
+) -> list[Run]:
+    """Note the marks, and run the job if there is one of every name that no run has used; the new runs.
 
     The gate moves by compare-and-set before the run is put, and what it moved for is put again by whoever comes next,
     before it can move on: a stop in between costs nothing. Every follower that was stopped comes again. Without names
@@ -67,7 +67,7 @@ def pass_gate(
     for _ in range(_TRIES):
         stored = world.shared.get(key.namespace, kind, key.name)
         gate = _decode(stored[1]) if stored else _Gate()
-        made = _left_to_do(world, gate, since) and put_once(world, job, run_of(gate.used))
+        made = put_once(world, job, run_of(gate.used)) if _left_to_do(world, gate, since) else []
         passed = gate
         for name, mark in marks.items():
             passed = passed.reached(name, mark)
@@ -77,7 +77,7 @@ def pass_gate(
         expected = stored[0] if stored else 0
         if world.shared.put(key.namespace, kind, key.name, _encode(passed), expected=expected):
             is_through = passed.used != gate.used
-            return (is_through and put_once(world, job, run_of(passed.used))) or made
+            return [*made, *(put_once(world, job, run_of(passed.used)) if is_through else [])]
     raise Unavailable(f"The gate of {key} keeps changing: try again.")  # the mark must not pass for followed
 
 
@@ -97,12 +97,12 @@ def in_force_since(world: World, head: Head, moment: datetime) -> list[Job]:
     return [job for job in (*jobs, present) if job is not None]
 
 
-def put_once(world: World, job: Job, run: Run) -> bool:
-    """Put the run and send it, unless it is there; whether it is new. Safe to repeat: its id follows from its cause."""
+def put_once(world: World, job: Job, run: Run) -> list[Run]:
+    """Put the run and send it, unless it is there; itself, if it is new. Repeating it finds it: its cause names it."""
     if world.runs.get(run.key) is not None:
-        return False
-    _, is_new = queue_once(world, run, job, now=world.clock.now())
-    return is_new
+        return []
+    queued, is_new = queue_once(world, run, job, now=world.clock.now())
+    return [queued] if is_new else []
 
 
 def caused_run(

@@ -28,19 +28,20 @@ def release(world: World, names: Iterable[str], run: Run) -> int:
     """
     if run.state is not RunState.SUCCEEDED or run.ended_at is None:
         return 0
-    return sum(_release_one(world, JobKey(run.key.job.namespace, JobName(name)), run, run.ended_at) for name in names)
+    namespace, ended_at = run.key.job.namespace, run.ended_at
+    return sum(len(_release_one(world, JobKey(namespace, JobName(name)), run, ended_at)) for name in names)
 
 
-def _release_one(world: World, key: JobKey, upstream: Run, ended_at: datetime) -> bool:
+def _release_one(world: World, key: JobKey, upstream: Run, ended_at: datetime) -> list[Run]:
     """A success belongs to the definition that was in force when it came, as a fire does."""
     head = world.jobs.head(key)
     if head is None or head.status is JobStatus.DELETED or ended_at < head.created_at:
-        return False
+        return []
     name, success = upstream.key.job.name, Mark(stamp(ended_at), upstream.key.run_id)
     jobs = in_force_since(world, head, ended_at)
     then, present = jobs[0], jobs[-1]
     if name not in then.after:
-        return False  # it was edited since it was noted down
+        return []  # it was edited since it was noted down
     if then.after_rule.window is Window.SAME_DAY:
         return _release_day(world, head, then, present, name, success, upstream.fire_at)
     if not _is_gated(then):
@@ -61,7 +62,7 @@ def _is_gated(job: Job) -> bool:
 
 def _release_day(
     world: World, head: Head, then: Job, present: Job, name: str, success: Mark, fire_at: datetime
-) -> bool:
+) -> list[Run]:
     """Run the job for the local day of a fire, if what it waits for has succeeded on that day.
 
     Of each upstream the day's first success is remembered before the others' are looked for: whichever of two
@@ -73,16 +74,16 @@ def _release_day(
     about = f"after/{key.name}/{stamp(head.created_at)}/{rule.timezone}/{day}"
     until = world.clock.now() + DAYS_KNOWN_FOR
     if world.runs.noted(key.namespace, about) is not None:
-        return False
+        return []
     world.runs.remember(key.namespace, f"{about}/{name}", f"{success.at} {success.id}", until=until)
     noted = {one: world.runs.noted(key.namespace, f"{about}/{one}") for one in then.after}
     found = {one: Mark(*text.split()) for one, text in noted.items() if text is not None}
     if rule.quantity is Quantity.ALL and len(found) < len(then.after):
-        return False
+        return []
     run = _day_run(world, head, rule, day, found)
-    is_new = put_once(world, present, run)
+    made = put_once(world, present, run)
     world.runs.remember(key.namespace, about, run.key.run_id, until=until)
-    return is_new
+    return made
 
 
 def _day_run(world: World, head: Head, rule: AfterRule, day: date, successes: Marks) -> Run:

@@ -209,6 +209,9 @@ def _idle_summary(world: World, job: Job, key: JobKey) -> str:
         absent = [name for name in job.after if world.jobs.head(JobKey(key.namespace, JobName(name))) is None]
         missing = f" There is no job {', '.join(absent)}." if absent else ""
         return f"It runs {_after_in_words(job)}.{missing}"
+    if job.datasets:
+        any_of = "any of " if job.datasets_quantity is Quantity.ANY else ""
+        return f"It runs when {any_of}the datasets {', '.join(job.datasets)} are updated."
     if job.events:
         return f"It runs when an event of {', '.join(sorted({rule.source for rule in job.events}))} comes."
     if job.schedule is not None:
