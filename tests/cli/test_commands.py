@@ -97,6 +97,26 @@ def test_a_namespace_is_resumed_with_what_was_missed() -> None:
     assert [json.loads(question.body) for question in script.questions] == [{"catchup": "none"}, {"catchup": "all"}]
 
 
+# Versions.
+
+
+def test_versions_are_told_by_who_when_and_what() -> None:
+    lines = ["schedule: every day at 06:00 → every day at 07:00", "task load: timeout 10m → 20m"]
+    items = [
+        {"version": 2, "createdAt": "2027-06-15T06:00:00Z", "createdBy": "ann", "summary": lines, "changes": []},
+        {"version": 1, "createdAt": "2027-06-14T06:00:00Z", "createdBy": "bob\x1b[2J", "summary": [], "changes": []},
+    ]
+    with scripted(Answer(200, {"items": items, "nextCursor": None})) as script:
+        shown = run(script, "versions", "report").stdout.splitlines()
+        as_json = json.loads(run(script, "versions", "report", "--json").stdout)
+    assert shown[1:3] == [f"    {line}" for line in lines]
+    assert shown[0].startswith("version 2  ")
+    assert shown[0].endswith("  ann")
+    assert shown[4] == "    no change"
+    assert "\x1b" not in shown[3]
+    assert as_json == items
+
+
 # Datasets.
 
 

@@ -167,6 +167,7 @@ class Version(Told):
     created_by: str
     definition: dict[str, Any] | None
     changes: list[dict[str, Any]]
+    summary: list[str]
 
 
 class Fire(Told):

@@ -257,7 +257,8 @@ TASK: Final[Schema] = closed(
         ),
     },
     required=["id"],
-    description="It needs tasks of the same job, and nothing that needs it; slots go with a pool, branch and publishes not with map.",
+    description="It needs tasks of the same job, and nothing that needs it; slots go with a pool, and neither branch nor "
+    "publishes with map.",
     allOf=[
         {"anyOf": [only("run", ref("Step"), ["command"]), only("command", COMMAND, ["run"])]},
         _ONE_RETRY,

@@ -261,13 +261,15 @@ def plan(session: Session, name: str) -> None:
 @pass_session
 def versions(session: Session, job: str) -> None:
     """List the versions of a job's definition, with what each changed."""
-    columns = (
-        field("version"),
-        at("createdAt", "CREATED"),
-        field("createdBy", "BY"),
-        Column("CHANGES", lambda row: "; ".join(difference(row.get("changes") or ())) or "-"),
-    )
-    session.output.rows(session.client.versions(job), columns, none="There is no version.")
+    if session.as_json:
+        session.output.rows(session.client.versions(job), (field("version"),), none="")
+        return
+    for version in session.client.versions(job):
+        session.output.say(
+            f"version {version['version']}  {local(version['createdAt'])}  {visible(version['createdBy'])}"
+        )
+        for line in version.get("summary") or ["no change"]:
+            session.output.say(f"    {visible(line)}")
 
 
 @program.command(example="sweephand rollback daily-report 3")
