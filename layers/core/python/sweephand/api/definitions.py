@@ -26,6 +26,7 @@ from sweephand.api.vocabulary import (
     choice,
     closed,
     listed,
+    mapped,
     only,
     optional,
     period,
@@ -43,6 +44,7 @@ from sweephand.domain.definition import (
 )
 from sweephand.domain.expression import TEXT_MAX
 from sweephand.domain.job import A_MOMENT, CatchupPolicy, Guarantee, OnFailure, Overlap, Priority, TriggerRule
+from sweephand.domain.job_templates import ENUM_MAX, PARAMETER_NAME, PARAMETERS_MAX, WITH_BYTES_MAX, Kind
 from sweephand.domain.kinds import NOTHING_INSTALLED, Installed
 from sweephand.domain.limits import (
     CATCHUP_MAX,
@@ -257,7 +259,7 @@ TASK: Final[Schema] = closed(
         ),
     },
     required=["id"],
-    description="It needs tasks of the same job, and nothing that needs it; slots go with a pool, and neither branch nor "
+    description="It needs tasks of the same job, and nothing that needs it; slots go with a pool, neither branch nor "
     "publishes with map.",
     allOf=[
         {"anyOf": [only("run", ref("Step"), ["command"]), only("command", COMMAND, ["run"])]},
@@ -308,13 +310,30 @@ _ONE_STEP: Final = {
         only("template", NAME, (*STEP_FIELDS, "template")),
     ]
 }
+_WITH: Final = {**anything(WITH_BYTES_MAX), "description": "Values of the template's parameters, by their names."}
+_WITH_A_TEMPLATE: Final = {"anyOf": [without("with"), only("template", NAME, ())]}
+_PARAMETERS: Final = mapped(
+    f"^{PARAMETER_NAME}$",
+    closed(
+        all_optional(
+            {
+                "type": choice(Kind),
+                "default": {},
+                "enum": {"type": "array", "items": {}, "minItems": 1, "maxItems": ENUM_MAX},
+                "description": text(1_024, least=0),
+            }
+        ),
+        description="The default and every value of the enum are of the type; the default is one of the enum.",
+    ),
+    PARAMETERS_MAX,
+)
 _DEFINITION: Final = "A job, in the long or the short form. No text in it contains U+0000; see the limits in the docs."
 
 
 def components(kinds: Collection[str], operators: Installed = NOTHING_INSTALLED) -> dict[str, Any]:
     """The named schemas, for a place that runs steps of these kinds, and of operators that are installed there."""
-    fields = {**FIELDS, "template": optional(NAME)}
-    rules = [_ONE_STEP, _ONE_RETRY, _AFTER_ONCE]
+    fields = {**FIELDS, "template": optional(NAME), "with": optional(_WITH)}
+    rules = [_ONE_STEP, _ONE_RETRY, _AFTER_ONCE, _WITH_A_TEMPLATE]
     return {
         "Step": step(kinds, operators),
         **{name: part for offer in operators.values() for name, part in offer.parts.items()},
@@ -331,7 +350,12 @@ def components(kinds: Collection[str], operators: Installed = NOTHING_INSTALLED)
         "JobChange": closed(
             {"name": NAME, **fields}, allOf=rules, description=f"{_DEFINITION} A name is that of the path."
         ),
-        "JobTemplate": closed(FIELDS, allOf=[_AT_MOST_ONE_STEP, _ONE_RETRY, _AFTER_ONCE]),
+        "JobTemplate": closed(
+            {**FIELDS, "parameters": optional(_PARAMETERS)},
+            description="Where it has parameters, ${with.NAME} may stand for any value in it; what that must be shows "
+            "when a job gives it.",
+            allOf=[_AT_MOST_ONE_STEP, _ONE_RETRY, _AFTER_ONCE],
+        ),
         "Calendar": closed(
             {
                 "id": NAME,
