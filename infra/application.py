@@ -108,7 +108,7 @@ class ApplicationStack(Stack):
         bucket = data.buckets.artifacts.bucket_name
         resolves = replace(usual, secret_arns=",".join(options.secret_arns))
         settings = {
-            **dict.fromkeys(("tick", "sweep", "settle", "project", "audit", "watch"), usual),
+            **dict.fromkeys(("tick", "sweep", "settle", "project", "audit", "watch", "occur"), usual),
             "attempt": self._containers.told(
                 replace(resolves, machine=machine, dag_machine=dag_machine, batch_seconds=options.batch_seconds)
             ),

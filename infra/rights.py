@@ -154,7 +154,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "audit": Rights(
             tables={
                 JOBS.name: (GET, GET_ALL, QUERY, UPDATE),
-                RUNS.name: (GET, QUERY, PUT),
+                RUNS.name: (GET, GET_ALL, QUERY, PUT),
                 DUE.name: (PUT_ALL,),
                 CONTROL.name: (GET, PUT),
             },
@@ -169,6 +169,15 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             },
             queues={**_SEND_RUNS, **_EMPTY_DEAD},
             wakes=True,
+        ),
+        "occur": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL),
+                RUNS.name: (GET, PUT),
+                DUE.name: (PUT_ALL,),
+                CONTROL.name: (GET,),
+            },
+            queues=_SEND_RUNS,
         ),
         "api": Rights(
             tables={

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from infra.rights import LOG
 from sweephand.settings import Settings
 from sweephand.topology import FUNCTIONS, MACHINES, UNDELIVERED, Changes, Every, Happens, Messages, Names
-from tests.infra.assembly import Assembly, Resource, listed, texts_of
+from tests.infra.assembly import Assembly, Resource, listed, synthesized, texts_of
 
 NAMES = Names()
 
@@ -319,6 +320,34 @@ def test_the_end_of_a_task_is_told_to_the_function_that_watches(assembly: Assemb
     }
     (target,) = rule["Targets"]
     assert target["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}
+
+
+def test_events_that_are_listed_are_told_to_the_function_that_occurs(tmp_path: Path) -> None:
+    rules = [{"bucket": "inbox", "namespace": "team"}, {"pattern": {"source": ["shop"]}, "bus": "own"}]
+    done = synthesized(tmp_path, {"eventRules": json.dumps(rules)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assembly = Assembly(tmp_path)
+    function = assembly.named("Lambda::Function", "FunctionName")[NAMES.of("occur")]
+    assert function.properties["DeadLetterConfig"] == {"TargetArn": _undelivered(assembly)}
+    found = assembly.named("Events::Rule", "Name")
+    made, other = (found[f"{NAMES.of('occur')}-{number}"].properties for number in (0, 1))
+    assert ("EventBusName" in made, other["EventBusName"]) == (False, "own")
+    assert made["EventPattern"]["detail"] == {"bucket": {"name": ["inbox"]}}
+    for rule, namespace in ((made, "team"), (other, "default")):
+        (target,) = rule["Targets"]
+        assert target["Arn"] == _arn(function)
+        assert target["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}
+        template = target["InputTransformer"]["InputTemplate"]
+        assert template == f'{{"namespace": "{namespace}", "event": <aws.events.event.json>}}'
+    allowed = [
+        one.properties["SourceArn"]
+        for one in assembly.of("Lambda::Permission")
+        if one.properties["Principal"] == "events.amazonaws.com" and one.properties["FunctionName"] == _arn(function)
+    ]
+    assert len(allowed) == 2
+    policies = json.dumps([one.properties for one in assembly.of("SQS::QueuePolicy")])
+    assert f"rule/{NAMES.of('occur')}-*" in policies
+    assert f"rule/*/{NAMES.of('occur')}-*" in policies
 
 
 def test_containers_reach_out_and_nobody_reaches_them(assembly: Assembly) -> None:

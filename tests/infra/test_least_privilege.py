@@ -310,6 +310,39 @@ def every_lane(place: VirtualCloud) -> None:
         place.admin.delete(f"/jobs/busy-{lane}")
 
 
+def datasets_and_days(place: VirtualCloud) -> None:
+    """What tasks publish, who subscribes to all and to any, from outside too, and who comes after both once a day."""
+    task = {"run": {"command": ["x"]}, "timeout": "30s"}
+    tasks = [{"id": "a", "publishes": ["rows"], **task}, {"id": "b", "needs": ["a"], **task}]
+    daily = {"all": ["up", "other"], "window": "sameDay"}
+    for job in (
+        {"name": "up", "tasks": tasks, "publishes": ["checked"]},
+        {"name": "other", "command": "x"},
+        {"name": "both", "command": "x", "schedule": {"datasets": ["rows", "checked"]}},
+        {"name": "any", "command": "x", "schedule": {"datasets": {"any": ["rows", "feed"]}}},
+        {"name": "day", "command": "x", "schedule": {"after": daily}},
+    ):
+        place.admin.post("/jobs", job).expect(201)
+    for name in ("up", "other"):
+        place.admin.post(f"/jobs/{name}/trigger").expect(202)
+    place.admin.post("/datasets/feed/updates", {"id": "one"}).expect(202)
+    place.go_on(minutes=10)
+    assert len(place.admin.get("/datasets").expect(200).items) == 3
+    for name in ("both", "any", "day"):
+        assert place.admin.get(f"/jobs/{name}/runs").expect(200).items, name
+
+
+def events_of_a_bus(place: VirtualCloud) -> None:
+    """In every lane somebody listens."""
+    for lane in LANES_OF_RUNS:
+        job = {"name": f"hears-{lane}", "schedule": {"events": [{"source": "shop"}]}, "priority": str(lane)}
+        place.admin.post("/jobs", {**job, "command": "x"}).expect(201)
+    event = {"source": "shop", "detail-type": "sold", "detail": {}, "id": "e-1"}
+    for _ in range(2):
+        place.deployment.invoke("occur", {"namespace": "default", "event": event})
+    place.go_on(seconds=10)
+
+
 def documents_and_refusals(place: VirtualCloud) -> None:
     """What people share and take away again; a key whose call fails; somebody who asks for another's namespace."""
     place.admin.put("/pools/few", {"slots": 1}, If_None_Match="*")
@@ -446,6 +479,8 @@ OWN_STORIES: Final = [
     somebody_listens,
     jobs_of_every_kind,
     every_lane,
+    datasets_and_days,
+    events_of_a_bus,
     documents_and_refusals,
     looking_at_what_is_left_of_a_run,
     a_long_task_with_a_secret,
@@ -472,6 +507,7 @@ UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("sweep", "sqs:GetQueueUrl", "sweephand-sweep"): "as the next",
     ("sweep", "sqs:SendMessage", "sweephand-sweep"): "under load a sweep hands its other shards on",
     ("attempt", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
+    ("occur", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("attempt", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
     ("attempt", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("project", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,

@@ -94,13 +94,25 @@ class Happens(Struct, frozen=True):
     pattern: Mapping[str, Any]
 
 
+class Listed(Struct, frozen=True):
+    """A trigger: events that whoever deploys lists, as `EventFeed`s. They may come twice, late or never."""
+
+
+class EventFeed(Struct, frozen=True):
+    """Events on a bus of the account that match `pattern`, and the namespace whose jobs hear of them."""
+
+    pattern: Mapping[str, Any]
+    bus: str = "default"
+    namespace: str = "default"
+
+
 class Function(Struct, frozen=True):
     """A Lambda function: the folder of its name in `functions/`. What calls it besides its triggers is named there."""
 
     name: str
     timeout: timedelta
     memory_mb: int
-    triggers: tuple[Every | Messages | Changes | Happens, ...] = ()
+    triggers: tuple[Every | Messages | Changes | Happens | Listed, ...] = ()
 
 
 class Machine(Struct, frozen=True):
@@ -167,6 +179,8 @@ _TASK_STOPPED: Final = {
 }
 WATCH: Final = Function("watch", _A_MINUTE, 256, (Every(5 * _A_MINUTE), Happens(_TASK_STOPPED)))
 """Dead letters, and tasks of ECS that stopped without a word of their agents."""
+OCCUR: Final = Function("occur", _A_MINUTE, 256, (Listed(),))
+"""Events of AWS, and of whoever else puts them on a bus, become runs of the jobs that listen for them."""
 API: Final = Function("api", timedelta(seconds=29), 1_024)
 AUTHORIZE: Final = Function("authorize", timedelta(seconds=10), 512)
 LIVE: Final = Function(
@@ -188,6 +202,7 @@ FUNCTIONS: Final = (
     PROJECT,
     AUDIT,
     WATCH,
+    OCCUR,
     API,
     AUTHORIZE,
     LIVE,

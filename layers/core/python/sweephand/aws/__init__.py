@@ -18,6 +18,7 @@ from sweephand.aws.control import SHARDS_DEFAULT, DynamoShards, DynamoSlots
 from sweephand.aws.dags import DynamoDags
 from sweephand.aws.due import DynamoDue
 from sweephand.aws.fargate import Cluster, Fargate, images_of
+from sweephand.aws.happening import handed_over, happening_of
 from sweephand.aws.jobs import DynamoJobs
 from sweephand.aws.live import Connections
 from sweephand.aws.logs import CloudWatchLogs
@@ -63,6 +64,8 @@ __all__ = [
     "connections",
     "dag_machine",
     "execute_target",
+    "handed_over",
+    "happening_of",
     "images_of",
     "logs",
     "outcome_of_machine",
