@@ -56,6 +56,7 @@ EXPECTED: Mapping[str, str] = {
     "openSession": "viewer",
     "listDatasets": "viewer",
     "getDataset": "viewer",
+    "listFiles": "viewer",
     "updateDataset": "operator",
     "pauseJob": "operator",
     "resumeJob": "operator",

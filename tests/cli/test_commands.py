@@ -144,6 +144,24 @@ def test_publish_says_who_runs() -> None:
     assert [json.loads(question.body) for question in script.questions] == [{"id": "x"}, {}]
 
 
+# Files.
+
+
+def test_files_are_shown_with_what_became_of_them() -> None:
+    errors = [{"path": "comand", "message": "There is no field."}, {"path": "", "message": "Line 1 is not YAML."}]
+    about = {"scannedAt": "2027-06-15T06:00:00Z"}
+    items = [
+        {"path": "a.yaml", "status": "applied", "jobs": [{"jobId": "a", "version": 3}], "errors": [], **about},
+        {"path": "b.yaml", "status": "error", "jobs": [], "errors": errors, **about},
+    ]
+    with scripted(Answer(200, {"items": items, "nextCursor": None}), EMPTY) as script:
+        shown = " ".join(run(script, "files").stdout.split())
+        run(script, "files", "--wrong")
+    assert "a.yaml applied a (version 3) -" in shown
+    assert "comand: There is no field.; Line 1 is not YAML." in shown
+    assert [question.path for question in script.questions] == ["/api/v1/files", "/api/v1/files?status=error"]
+
+
 # Shared objects.
 
 

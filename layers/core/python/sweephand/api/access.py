@@ -44,6 +44,7 @@ LEAST_ROLE: Final[Mapping[str, Role]] = MappingProxyType(
         "getSecret": _V,
         "listDatasets": _V,
         "getDataset": _V,
+        "listFiles": _V,
         "listAudit": _V,
         "getStats": _V,
         "getOpenapi": _V,

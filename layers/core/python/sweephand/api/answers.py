@@ -250,6 +250,19 @@ class Dataset(Told):
     update_id: str | None
 
 
+class FileJob(Told):
+    job_id: str
+    version: int
+
+
+class File(Told):
+    path: str
+    status: Literal["applied", "error"]
+    jobs: list[FileJob]
+    errors: list[dict[str, str]]
+    scanned_at: Moment
+
+
 class Switched(Told):
     changed: int
     next_cursor: str | None

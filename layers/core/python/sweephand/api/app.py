@@ -12,7 +12,21 @@ from typing import TYPE_CHECKING, Any, Final
 from aws_lambda_powertools.event_handler.api_gateway import Route
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
-from sweephand.api import dags, datasets, jobs, leases, logs, openapi, people, plan, runs, shared, tasks, watching
+from sweephand.api import (
+    dags,
+    datasets,
+    files,
+    jobs,
+    leases,
+    logs,
+    openapi,
+    people,
+    plan,
+    runs,
+    shared,
+    tasks,
+    watching,
+)
 from sweephand.api.access import PUBLIC_CALLS, check_access
 from sweephand.api.asked import Answer, Asked, Ending, asking
 from sweephand.api.authorize import Gate, from_context
@@ -181,7 +195,7 @@ class Api:
 
 def _routes() -> Resolver:
     resolver = Resolver(enable_validation=True, strip_prefixes=[PREFIX])
-    for module in (jobs, plan, runs, tasks, logs, leases, shared, datasets, people, watching, dags):
+    for module in (jobs, plan, runs, tasks, logs, leases, shared, datasets, files, people, watching, dags):
         resolver.include_router(module.router)
     return resolver
 

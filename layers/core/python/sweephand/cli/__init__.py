@@ -7,6 +7,7 @@ from sweephand.cli import (  # noqa: F401
     agent,
     apply,
     datasets,
+    files,
     jobs,
     logs,
     people,

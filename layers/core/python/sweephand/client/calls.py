@@ -263,6 +263,10 @@ class Client:
         """An event, which fires the jobs that wait for it; the same id again fires none."""
         return self._post("/events", {"source": source, "type": type_, "detail": dict(detail or {}), **_given(id=id_)})
 
+    def files(self, *, status: str | None = None) -> Iterator[Document]:
+        """Every job file that the server scans, and what became of it."""
+        return self._http.pages("/files", {"status": status})
+
     def datasets(self) -> Iterator[Document]:
         """Every dataset: who publishes it, who subscribes to it, its last update."""
         return self._http.pages("/datasets")
