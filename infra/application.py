@@ -121,6 +121,14 @@ class ApplicationStack(Stack):
                     artifacts=bucket,
                 )
             ),
+            "scan": self._containers.allowed(
+                replace(
+                    knows_targets,
+                    http_may_reach=reaches.http_may_reach,
+                    artifacts=bucket,
+                    keep_jobs=int(options.keep_jobs),
+                )
+            ),
             "call": knows_targets,
             "authorize": knows_people,
             "live": replace(knows_people, live=self._live.way_back, origin=self._front.address),

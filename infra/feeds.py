@@ -15,7 +15,7 @@ from constructs import Construct
 
 from infra.data import DataStack
 from infra.options import Options
-from sweephand.topology import FUNCTIONS, Changes, EventFeed, Every, Function, Happens, Listed, Messages, Names
+from sweephand.topology import FUNCTIONS, Changes, EventFeed, Every, Function, Happens, Listed, Messages, Names, Origin
 
 
 class Feeds(Construct):
@@ -136,14 +136,18 @@ class Feeds(Construct):
         )
 
     def _events(self, function: Function, happens: Happens) -> None:
-        """Of the cluster alone. What cannot be delivered within an hour is of no use: the lease's timer was earlier."""
-        detail = {**happens.pattern.get("detail", {}), "clusterArn": [self._cluster_arn]}
+        """Of the deployment alone. What cannot be delivered within an hour is of no use: a timer, or the next scan, was
+        earlier."""
+        own: dict[str, Any] = {"clusterArn": [self._cluster_arn]}
+        if happens.origin is Origin.BUCKET:
+            own = {"bucket": {"name": [self._data.buckets.artifacts.bucket_name]}}
+        detail = {**happens.pattern.get("detail", {}), **own}
         self._rule(
             function,
             f"{function.name.capitalize()}Events",
             self._target(function, hours=1),
             name=self._names.function(function),
-            description=f"What happens in the cluster of {self._names.prefix}",
+            description=f"What happens in the {happens.origin} of {self._names.prefix}",
             event_pattern={**happens.pattern, "detail": detail},
         )
 

@@ -80,6 +80,7 @@ class Options:
     targets: tuple[str, ...] = ()
     sdk_actions: tuple[str, ...] = ()
     sdk_resources: tuple[str, ...] = ()
+    keep_jobs: bool = False
     event_rules: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod

@@ -70,6 +70,8 @@ class Rights:
     """Whether it speaks to WebSocket connections."""
     run_log: Actions = ()
     """What it does with the logs of attempts."""
+    job_files: Actions = ()
+    """What it does with the job files that are scanned."""
     artifacts: Actions = ()
     """What it does with the files that attempts leave behind."""
     seals: tuple[str, ...] = ()
@@ -178,6 +180,16 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
                 CONTROL.name: (GET,),
             },
             queues=_SEND_RUNS,
+        ),
+        "scan": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
+                RUNS.name: (GET, QUERY, PUT),
+                DUE.name: (PUT, PUT_ALL),
+                CONTROL.name: (GET, QUERY, PUT, DELETE),
+            },
+            queues=_SEND_RUNS,
+            job_files=("s3:ListBucket", "s3:GetObject"),
         ),
         "api": Rights(
             tables={

@@ -12,6 +12,8 @@ from threading import Lock
 from types import ModuleType
 from typing import Any, Final
 
+import boto3
+
 from infra.rights import LOG
 from sweephand.domain.access import Role
 from sweephand.domain.fields import instant
@@ -21,9 +23,10 @@ from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.engine.advance import WAVES_MAX
 from sweephand.engine.issue import issue
 from sweephand.engine.put import put
+from sweephand.engine.share import put_pool
 from sweephand.engine.trigger import trigger
 from sweephand.local.cloud import Deployment
-from sweephand.local.cloud.account import AwsCall, Perform
+from sweephand.local.cloud.account import CONFIG, AwsCall, Perform, artifacts_bucket
 from sweephand.local.cloud.cluster import Ended
 from sweephand.messages import AttemptRun, SweepShards, encode
 from sweephand.ports import Lane
@@ -111,7 +114,7 @@ def _rights_of(call: AwsCall) -> Iterator[Right]:
     elif call.service == "logs":
         yield action, params["logGroupName"]
     elif call.service == "s3":
-        yield action, ARTIFACTS if "Prefix" in params else BENEATH
+        yield action, ARTIFACTS if "Prefix" in params else f"/{str(params['Key']).partition('/')[0]}/*"
     elif call.service == "apigatewaymanagementapi":
         yield action, {"PostToConnection": "POST", "DeleteConnection": "DELETE"}[call.operation]
 
@@ -343,6 +346,24 @@ def events_of_a_bus(place: VirtualCloud) -> None:
     place.go_on(seconds=10)
 
 
+def job_files_that_come_and_go(place: VirtualCloud) -> None:
+    """In every lane: new, changed, gone; and one for a namespace that nobody has made."""
+    client = boto3.client("s3", config=CONFIG)
+    bucket = artifacts_bucket(place.deployment.names)
+    put_pool(place.world, DEFAULT, "few", 1, expected=0)
+    for minute in (1, 2):
+        for lane in LANES_OF_RUNS:
+            job = {"name": f"filed-{lane}", "command": "x", "schedule": f"*/{minute} * * * *", "priority": str(lane)}
+            body = json.dumps(job | {"concurrency": {"pool": "few"}}).encode()
+            client.put_object(Bucket=bucket, Key=f"jobs/default/{lane}.json", Body=body)
+        client.put_object(Bucket=bucket, Key="jobs/nobody/a.json", Body=b"{}")
+        place.deployment.invoke("scan", {})
+        place.go_on(minutes=3)
+    for lane in LANES_OF_RUNS:
+        client.delete_object(Bucket=bucket, Key=f"jobs/default/{lane}.json")
+    place.deployment.invoke("scan", {})
+
+
 def documents_and_refusals(place: VirtualCloud) -> None:
     """What people share and take away again; a key whose call fails; somebody who asks for another's namespace."""
     place.admin.put("/pools/few", {"slots": 1}, If_None_Match="*")
@@ -481,6 +502,7 @@ OWN_STORIES: Final = [
     every_lane,
     datasets_and_days,
     events_of_a_bus,
+    job_files_that_come_and_go,
     documents_and_refusals,
     looking_at_what_is_left_of_a_run,
     a_long_task_with_a_secret,
@@ -508,6 +530,7 @@ UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("sweep", "sqs:SendMessage", "sweephand-sweep"): "under load a sweep hands its other shards on",
     ("attempt", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("occur", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
+    ("scan", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("attempt", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
     ("attempt", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("project", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,

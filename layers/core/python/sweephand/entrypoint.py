@@ -21,6 +21,7 @@ from msgspec.structs import asdict, replace
 
 from sweephand import aws
 from sweephand.calls import Call, Outcome
+from sweephand.domain.ids import DEFAULT, Namespace
 from sweephand.domain.images import Images
 from sweephand.domain.targets import Targets
 from sweephand.engine.look import Looking
@@ -30,6 +31,7 @@ from sweephand.surroundings import begin, caller, clock, dice, function, names, 
 from sweephand.topology import EXECUTE_MAX
 
 if TYPE_CHECKING:
+    from sweephand.aws.filed import S3JobFiles
     from sweephand.operators import Operators
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "deployed",
     "entrypoint",
     "images",
+    "job_files",
     "live_connections",
     "logger",
     "measure",
@@ -127,6 +130,18 @@ def calling() -> Operators:
 
     known = aws_operators(targets(), clock=clock(), agent=caller())
     return Operators(Path(tempfile.gettempdir()) / "sweephand", only=known)
+
+
+def job_files(world: World, is_job_file: Callable[[str], bool]) -> S3JobFiles:
+    """The job files of this deployment; those of namespaces that nobody made are nobody's, and said so."""
+    from sweephand.engine.grant import namespace_document  # late: as whoever scans
+
+    files = aws.job_files(settings().artifacts, is_job_file, _config())
+    for namespace in files.namespaces:
+        if namespace != DEFAULT and namespace_document(world, Namespace(namespace)) is None:
+            logger.error("There are job files for the namespace %s, which nobody has made.", namespace)
+            files.leave_out(namespace)
+    return files
 
 
 def run_archive() -> aws.Archive:

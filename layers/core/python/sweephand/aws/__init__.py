@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
     from types_boto3_sqs.client import SQSClient
 
+    from sweephand.aws.filed import S3JobFiles
+
 __all__ = [
     "CONFIG",
     "KEEP_RUNS",
@@ -67,6 +69,7 @@ __all__ = [
     "handed_over",
     "happening_of",
     "images_of",
+    "job_files",
     "logs",
     "outcome_of_machine",
     "stopped_of",
@@ -155,6 +158,13 @@ def artifacts(bucket: str, config: Config) -> S3Artifacts:
     """The files that attempts leave behind."""
     signing = config.merge(Config(signature_version="s3v4"))  # what is encrypted with our key takes no other
     return S3Artifacts(lambda: boto3.client("s3", config=signing), bucket)
+
+
+def job_files(bucket: str, is_job_file: Callable[[str], bool], config: Config) -> S3JobFiles:
+    """The job files in a bucket, as they are listed now."""
+    from sweephand.aws.filed import S3JobFiles  # late: one function scans, and the others begin without
+
+    return S3JobFiles(lambda: boto3.client("s3", config=config), bucket, is_job_file)
 
 
 def archive(names: Names, config: Config) -> Archive:
