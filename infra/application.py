@@ -126,7 +126,7 @@ class ApplicationStack(Stack):
                     knows_targets,
                     http_may_reach=reaches.http_may_reach,
                     artifacts=bucket,
-                    keep_jobs=int(options.keep_jobs),
+                    keep_jobs="yes" if options.keep_jobs else "",
                 )
             ),
             "call": knows_targets,

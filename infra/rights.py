@@ -184,7 +184,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "scan": Rights(
             tables={
                 JOBS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
-                RUNS.name: (GET, QUERY, PUT),
+                RUNS.name: (GET, QUERY, PUT, UPDATE),
                 DUE.name: (PUT, PUT_ALL),
                 CONTROL.name: (GET, QUERY, PUT, DELETE),
             },

@@ -156,7 +156,7 @@ def test_files_belong_to_the_namespace_that_they_are_in(place: Place, caplog: py
 
 
 def test_jobs_stay_where_the_deployment_keeps_them(tmp_path: Path) -> None:
-    place = Place(tmp_path, keep_jobs=1)
+    place = Place(tmp_path, keep_jobs="yes")
     with place.deployment:
         place.write("jobs/default/daily.yaml", DAILY)
         place.remove("jobs/default/daily.yaml")

@@ -97,6 +97,7 @@ def test_functions_know_what_they_need_to_reach(assembly: Assembly) -> None:
         "authorize": {"issuer", "audience"},
         "execute": {"artifacts"},
         "live": {"issuer", "audience", "live", "origin"},
+        "scan": {"artifacts", "agent_image"},
     }
 
 
@@ -175,7 +176,12 @@ def test_nothing_feeds_a_function_that_the_topology_does_not_name(assembly: Asse
     triggers = [t for function in FUNCTIONS for t in function.triggers if isinstance(t, Messages | Changes)]
     assert len(assembly.of("Lambda::EventSourceMapping")) == len(triggers)
     happens = [t for function in FUNCTIONS for t in function.triggers if isinstance(t, Happens)]
-    rules = [rule for rule in assembly.of("Events::Rule") if "FunctionsWatch" in json.dumps(rule.properties["Targets"])]
+    told = ("FunctionsWatch", "FunctionsScan")
+    rules = [
+        rule
+        for rule in assembly.of("Events::Rule")
+        if any(name in json.dumps(rule.properties["Targets"]) for name in told)
+    ]
     others = [rule for rule in assembly.of("Events::Rule") if rule not in rules]
     assert len(rules) == len(happens)
     assert [rule.properties["EventPattern"]["source"] for rule in others] == [["aws.states"]]
@@ -318,6 +324,18 @@ def test_the_end_of_a_task_is_told_to_the_function_that_watches(assembly: Assemb
         "lastStatus": ["STOPPED"],
         "clusterArn": [{"Fn::GetAtt": [assembly.only("ECS::Cluster").id, "Arn"]}],
     }
+    (target,) = rule["Targets"]
+    assert target["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}
+
+
+def test_changes_of_job_files_are_told_to_the_function_that_scans(assembly: Assembly) -> None:
+    rule = assembly.named("Events::Rule", "Name")[NAMES.of("scan")].properties
+    (bucket,) = [one for one in assembly.of("S3::Bucket") if "Artifacts" in one.id]
+    assert rule["EventPattern"]["detail"] == {
+        "object": {"key": [{"prefix": "jobs/"}]},
+        "bucket": {"name": [{"Ref": bucket.id}]},
+    }
+    assert bucket.properties["NotificationConfiguration"] == {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
     (target,) = rule["Targets"]
     assert target["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}
 

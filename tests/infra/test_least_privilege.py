@@ -517,6 +517,7 @@ _PARTS: Final = "a definition that is too large for one item is read in parts"
 _CHECKPOINT: Final = "an external task's checkpoint is forgotten with its run, which may end here"
 _GIVEN_UP: Final = "what follows from giving a run up is what follows from any end: waiters, a pause, what that settles"
 _PAUSED: Final = "a pause after failures settles what no sweep has planned"
+_HELD: Final = "an edit right after a resume looks at what the pause held, and skips what is not made up for"
 UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("advance", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("advance", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
@@ -531,6 +532,8 @@ UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("attempt", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("occur", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("scan", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
+    ("scan", "dynamodb:Query", "sweephand-runs"): _HELD,
+    ("scan", "dynamodb:UpdateItem", "sweephand-runs"): _HELD,
     ("attempt", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
     ("attempt", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("project", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,

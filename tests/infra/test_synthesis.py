@@ -117,7 +117,7 @@ EFFECTS: dict[str, Callable[[Assembly], bool]] = {
         made.named("Lambda::Function", "FunctionName")["sweephand-scan"].properties["Environment"]["Variables"][
             "SWEEPHAND_KEEP_JOBS"
         ]
-        == "1"
+        == "yes"
     ),
     "event_rules": lambda made: {"sweephand-occur-0", "sweephand-occur-1"} <= made.named("Events::Rule", "Name").keys(),
     "name": lambda made: all(name.startswith("night-shift-") for name in made.named("SQS::Queue", "QueueName")),

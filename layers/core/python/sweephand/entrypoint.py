@@ -21,7 +21,6 @@ from msgspec.structs import asdict, replace
 
 from sweephand import aws
 from sweephand.calls import Call, Outcome
-from sweephand.domain.ids import DEFAULT, Namespace
 from sweephand.domain.images import Images
 from sweephand.domain.targets import Targets
 from sweephand.engine.look import Looking
@@ -132,16 +131,9 @@ def calling() -> Operators:
     return Operators(Path(tempfile.gettempdir()) / "sweephand", only=known)
 
 
-def job_files(world: World, is_job_file: Callable[[str], bool]) -> S3JobFiles:
-    """The job files of this deployment; those of namespaces that nobody made are nobody's, and said so."""
-    from sweephand.engine.grant import namespace_document  # late: as whoever scans
-
-    files = aws.job_files(settings().artifacts, is_job_file, _config())
-    for namespace in files.namespaces:
-        if namespace != DEFAULT and namespace_document(world, Namespace(namespace)) is None:
-            logger.error("There are job files for the namespace %s, which nobody has made.", namespace)
-            files.leave_out(namespace)
-    return files
+def job_files() -> S3JobFiles:
+    """The job files of this deployment."""
+    return aws.job_files(settings().artifacts, _config())
 
 
 def run_archive() -> aws.Archive:

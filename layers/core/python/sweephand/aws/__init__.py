@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -160,11 +160,11 @@ def artifacts(bucket: str, config: Config) -> S3Artifacts:
     return S3Artifacts(lambda: boto3.client("s3", config=signing), bucket)
 
 
-def job_files(bucket: str, is_job_file: Callable[[str], bool], config: Config) -> S3JobFiles:
-    """The job files in a bucket, as they are listed now."""
+def job_files(bucket: str, config: Config) -> S3JobFiles:
+    """The job files in a bucket."""
     from sweephand.aws.filed import S3JobFiles  # late: one function scans, and the others begin without
 
-    return S3JobFiles(lambda: boto3.client("s3", config=config), bucket, is_job_file)
+    return S3JobFiles(boto3.client("s3", config=config), bucket)
 
 
 def archive(names: Names, config: Config) -> Archive:

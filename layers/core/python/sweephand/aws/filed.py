@@ -16,30 +16,25 @@ _FILES_MAX = 10_000
 
 
 class S3JobFiles:
-    """All job files of a bucket as they are listed once; each namespace's are a folder of their own."""
+    """All job files of a bucket."""
 
-    def __init__(self, client: Callable[[], Any], bucket: str, is_job_file: Callable[[str], bool]) -> None:
-        self._client, self._bucket = client(), bucket
-        self._by_namespace: dict[str, list[Found]] = {}
+    def __init__(self, client: Any, bucket: str) -> None:
+        self._client, self._bucket = client, bucket
+
+    def by_namespace(self, is_job_file: Callable[[str], bool]) -> dict[str, list[Found]]:
+        """Those that are there now, listed together; `is_job_file` tells by their paths which they are."""
+        found: dict[str, list[Found]] = {}
         for key, tag in self._objects():
             namespace, _, path = key.removeprefix(JOB_FILES_PREFIX).partition("/")
             if path and is_job_file(path):
-                self._by_namespace.setdefault(namespace, []).append(Found(path, tag))
-        if sum(map(len, self._by_namespace.values())) > _FILES_MAX:
+                found.setdefault(namespace, []).append(Found(path, tag))
+        if sum(map(len, found.values())) > _FILES_MAX:
             raise Unavailable(f"There are more than {_FILES_MAX} job files: that is the most.")
+        return found
 
-    @property
-    def namespaces(self) -> Sequence[str]:
-        """Those that have files."""
-        return sorted(self._by_namespace)
-
-    def leave_out(self, namespace: str) -> None:
-        """As if it had no files."""
-        self._by_namespace.pop(namespace, None)
-
-    def of(self, namespace: str) -> S3Folder:
-        """A namespace's files; none where it has none any more."""
-        return S3Folder(self._client, self._bucket, namespace, self._by_namespace.get(namespace, []))
+    def folder(self, namespace: str, files: Sequence[Found]) -> S3Folder:
+        """A namespace's files, as they were listed."""
+        return S3Folder(self._client, self._bucket, namespace, files)
 
     def _objects(self) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []

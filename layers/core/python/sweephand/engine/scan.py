@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
@@ -14,6 +14,7 @@ from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.job import JobStatus
 from sweephand.engine.delete import delete
 from sweephand.engine.edit import edit
+from sweephand.engine.grant import namespace_document
 from sweephand.engine.lookup import version_of
 from sweephand.errors import Conflict, Defect, InvalidInput, NotFound, SweephandError, Unavailable
 from sweephand.ports import World
@@ -105,6 +106,13 @@ def scan(world: World, namespace: Namespace, folder: Folder, filing: Filing, *, 
             _forget(world, namespace, path)
     wrong = sum(bool(state.errors) for state in file_states(world, namespace)) if changed else _wrong(before, listed)
     return Scanned(len(listed), changed, removed, wrong)
+
+
+def known_namespaces(world: World, named: Iterable[str]) -> list[Namespace]:
+    """The namespaces whose files are looked for: those of these that are there, and all that ever had a job, since its
+    file may be gone. Reads only."""
+    there = {Namespace(name) for name in named if namespace_document(world, Namespace(name)) is not None}
+    return sorted(there | set(world.jobs.namespaces()))
 
 
 def file_states(world: World, namespace: Namespace) -> Iterator[FileState]:
