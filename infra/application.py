@@ -108,7 +108,7 @@ class ApplicationStack(Stack):
         bucket = data.buckets.artifacts.bucket_name
         resolves = replace(usual, secret_arns=",".join(options.secret_arns))
         settings = {
-            **dict.fromkeys(("tick", "sweep", "settle", "project", "audit", "watch"), usual),
+            **dict.fromkeys(("tick", "sweep", "settle", "project", "audit", "watch", "occur"), usual),
             "attempt": self._containers.told(
                 replace(resolves, machine=machine, dag_machine=dag_machine, batch_seconds=options.batch_seconds)
             ),
@@ -121,6 +121,14 @@ class ApplicationStack(Stack):
                     http_may_reach=reaches.http_may_reach,
                     artifacts=bucket,
                     backfill_machine=backfilling,
+                )
+            ),
+            "scan": self._containers.allowed(
+                replace(
+                    knows_targets,
+                    http_may_reach=reaches.http_may_reach,
+                    artifacts=bucket,
+                    keep_jobs="yes" if options.keep_jobs else "",
                 )
             ),
             "call": knows_targets,

@@ -34,6 +34,12 @@ class Buckets(Construct):
         )
         self.artifacts = self._kept("Artifacts", key)
         self.artifacts.add_lifecycle_rule(prefix=ARTIFACTS_PREFIX, expiration=Duration.days(options.keep_runs_days))
+        # By the property: CDK's own way takes a function of its own to say the same.
+        resource = self.artifacts.node.default_child
+        if isinstance(resource, s3.CfnBucket):
+            resource.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
+                event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
+            )
         self.archive = self._kept("Archive", key)
 
     def _kept(self, id_: str, key: kms.IKey) -> s3.Bucket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from aws_cdk import Aws
 from aws_cdk import aws_events as events
@@ -14,7 +15,7 @@ from constructs import Construct
 
 from infra.data import DataStack
 from infra.options import Options
-from sweephand.topology import FUNCTIONS, Changes, Every, Function, Happens, Messages, Names
+from sweephand.topology import FUNCTIONS, Changes, EventFeed, Every, Function, Happens, Listed, Messages, Names, Origin
 
 
 class Feeds(Construct):
@@ -47,6 +48,9 @@ class Feeds(Construct):
                         self._changes(function, trigger)
                     case Happens():
                         self._events(function, trigger)
+                    case Listed():
+                        for number, feed in enumerate(options.feeds):
+                            self._listed(function, number, feed)
 
     def _schedule_role(self) -> iam.Role:
         scheduled = [
@@ -132,33 +136,53 @@ class Feeds(Construct):
         )
 
     def _events(self, function: Function, happens: Happens) -> None:
-        """Of the cluster alone. What cannot be delivered within an hour is of no use: the lease's timer was earlier."""
-        called, name = self._functions[function.name], f"{function.name.capitalize()}Events"
-        detail = {**happens.pattern.get("detail", {}), "clusterArn": [self._cluster_arn]}
-        rule = events.CfnRule(
-            self,
-            name,
+        """Of the deployment alone. What cannot be delivered within an hour is of no use: a timer, or the next scan, was
+        earlier."""
+        own: dict[str, Any] = {"clusterArn": [self._cluster_arn]}
+        if happens.origin is Origin.BUCKET:
+            own = {"bucket": {"name": [self._data.buckets.artifacts.bucket_name]}}
+        detail = {**happens.pattern.get("detail", {}), **own}
+        self._rule(
+            function,
+            f"{function.name.capitalize()}Events",
+            self._target(function, hours=1),
             name=self._names.function(function),
-            description=f"What happens in the cluster of {self._names.prefix}",
+            description=f"What happens in the {happens.origin} of {self._names.prefix}",
             event_pattern={**happens.pattern, "detail": detail},
-            targets=[
-                events.CfnRule.TargetProperty(
-                    id=function.name,
-                    arn=called.function_arn,
-                    retry_policy=events.CfnRule.RetryPolicyProperty(
-                        maximum_retry_attempts=60, maximum_event_age_in_seconds=3_600
-                    ),
-                    dead_letter_config=events.CfnRule.DeadLetterConfigProperty(
-                        arn=self._data.queues.undelivered.queue_arn
-                    ),
-                )
-            ],
         )
+
+    def _listed(self, function: Function, number: int, feed: EventFeed) -> None:
+        """With the namespace whose jobs hear of it. It is tried for as long as an event's id is remembered."""
+        handed = f'{{"namespace": {json.dumps(feed.namespace)}, "event": <aws.events.event.json>}}'
+        template = events.CfnRule.InputTransformerProperty(input_template=handed)
+        self._rule(
+            function,
+            f"{function.name.capitalize()}Events{number}",
+            self._target(function, hours=24, input_transformer=template),
+            name=f"{self._names.function(function)}-{number}",
+            description=f"Events that jobs of {feed.namespace} may listen for",
+            event_bus_name=None if feed.bus == "default" else feed.bus,
+            event_pattern=dict(feed.pattern),
+        )
+
+    def _target(self, function: Function, *, hours: int, **more: Any) -> events.CfnRule.TargetProperty:
+        return events.CfnRule.TargetProperty(
+            id=function.name,
+            arn=self._functions[function.name].function_arn,
+            retry_policy=events.CfnRule.RetryPolicyProperty(
+                maximum_retry_attempts=60 * min(hours, 3), maximum_event_age_in_seconds=3_600 * hours
+            ),
+            dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=self._data.queues.undelivered.queue_arn),
+            **more,
+        )
+
+    def _rule(self, function: Function, id_: str, target: events.CfnRule.TargetProperty, **described: Any) -> None:
+        rule = events.CfnRule(self, id_, targets=[target], **described)
         lambda_.CfnPermission(
             self,
-            f"{name}Permission",
+            f"{id_}Permission",
             action="lambda:InvokeFunction",
-            function_name=called.function_arn,
+            function_name=self._functions[function.name].function_arn,
             principal="events.amazonaws.com",
             source_arn=rule.attr_arn,
         )

@@ -13,7 +13,7 @@ from infra.logs import LogGroup
 from infra.options import Options
 from infra.reach import reach
 from infra.role import FunctionRole, Places
-from sweephand.topology import CALL, EXECUTE, FUNCTIONS, Every, Function
+from sweephand.topology import CALL, EXECUTE, FUNCTIONS, Every, Function, Listed
 
 
 class Functions(Construct):
@@ -42,8 +42,10 @@ class Functions(Construct):
         group = LogGroup(self, f"{id_}Log", name=f"/aws/lambda/{name}", key=data.key, options=self._options)
         own = reach(self._places.names, self._options) if function == CALL else None
         role = FunctionRole(self, f"{id_}Role", function=function, places=self._places, log_group=group, reach=own)
-        # Schedules hand a function its event and do not wait: what it fails at, Lambda tries again, then puts aside.
+        # Schedules and rules hand a function its event and do not wait: what it fails at, Lambda tries again, and then
+        # puts aside.
         is_scheduled = any(isinstance(trigger, Every) for trigger in function.triggers)
+        is_told = any(isinstance(trigger, Listed) for trigger in function.triggers)
         reserved = self._options.execute_concurrency if function == EXECUTE else 0
         return lambda_.Function(
             self,
@@ -61,8 +63,9 @@ class Functions(Construct):
             role=role.without_policy_updates(),
             log_group=group,
             logging_format=lambda_.LoggingFormat.JSON,
-            dead_letter_queue=data.queues.undelivered if is_scheduled else None,
-            max_event_age=Duration.minutes(5) if is_scheduled else None,
-            retry_attempts=1 if is_scheduled else None,
+            dead_letter_queue=data.queues.undelivered if is_scheduled or is_told else None,
+            # What a schedule said is soon said again; an event is not.
+            max_event_age=Duration.hours(6) if is_told else Duration.minutes(5) if is_scheduled else None,
+            retry_attempts=2 if is_told else 1 if is_scheduled else None,
             reserved_concurrent_executions=reserved or None,
         )

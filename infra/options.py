@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
 from typing import Any, Final
 
 from sweephand.settings import Settings
+from sweephand.topology import EventFeed
 
 _FIRST_SEGMENT: Final = re.compile(r"_([a-z])")
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,23}")
@@ -31,6 +33,9 @@ _LISTED_CHARS_MAX: Final = 2_500
 """Lambda takes 4 KB of variables."""
 _DOMAIN: Final = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}")
 
+_BUS: Final = re.compile(r"[A-Za-z0-9][\w./-]{0,255}", re.ASCII)
+_NAMESPACE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _IMAGES: Final = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._:/@*-]*", re.ASCII)
 
 IMAGES_CHARS_MAX: Final = 1_000
@@ -75,6 +80,8 @@ class Options:
     targets: tuple[str, ...] = ()
     sdk_actions: tuple[str, ...] = ()
     sdk_resources: tuple[str, ...] = ()
+    keep_jobs: bool = False
+    event_rules: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def from_context(cls, context: Mapping[str, Any]) -> Options:
@@ -110,6 +117,8 @@ class Options:
             )
             _match("secretArns", arn, _SECRET, wanted)
         self._check_reach()
+        for rule in self.event_rules:
+            feed_of(rule)
         for pattern in self.container_images:
             _match("containerImages", pattern, _IMAGES, "names of images, such as registry.example.org/team/*")
         if len(" ".join(self.container_images)) > IMAGES_CHARS_MAX:
@@ -118,6 +127,11 @@ class Options:
         _check_places("httpMayReach", self.http_may_reach)
         _together("domainName", self.domain_name, "certificateArn", self.certificate_arn)
         _together("vpcId", self.vpc_id, "subnetIds", self.subnet_ids)
+
+    @property
+    def feeds(self) -> tuple[EventFeed, ...]:
+        """The events that jobs may listen for."""
+        return tuple(map(feed_of, self.event_rules))
 
     def _check_reach(self) -> None:
         """What tasks may call is named in full: a service, an account, and no action about rights or keys."""
@@ -142,6 +156,8 @@ def option_of(field: str) -> str:
 def _read(option: str, field: Field[Any], value: object) -> Any:
     """The value as the option's type; on the command line everything is a text."""
     kind = type(field.default)
+    if option == "eventRules":
+        return _rules(option, value)
     if kind is tuple:
         parts = value.split(",") if isinstance(value, str) else value
         if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
@@ -155,6 +171,44 @@ def _read(option: str, field: Field[Any], value: object) -> Any:
         wanted = {bool: "true or false", int: "a whole number", str: "a text"}[kind]
         raise WrongOption(option, f"must be {wanted}, and is {value!r}")
     return value
+
+
+def _rules(option: str, value: object) -> tuple[Mapping[str, Any], ...]:
+    """Objects, or their JSON on the command line."""
+    try:
+        parts = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        parts = None
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise WrongOption(option, "must be a list of objects, on the command line as JSON")
+    return tuple(parts)
+
+
+def feed_of(rule: Mapping[str, Any]) -> EventFeed:
+    """What a rule of `eventRules` listens for: a pattern, or what is made in a bucket."""
+    option = "eventRules"
+    unknown = sorted(rule.keys() - {"pattern", "bucket", "prefix", "bus", "namespace"})
+    if unknown:
+        raise WrongOption(option, f"has no {unknown[0]}: a rule has pattern, or bucket and prefix; bus; namespace")
+    bus, namespace = rule.get("bus", "default"), rule.get("namespace", "default")
+    for value, pattern, what in ((bus, _BUS, "the name of a bus"), (namespace, _NAMESPACE, "the name of a namespace")):
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise WrongOption(option, f"wants {what}, and got {value!r}")
+    if ("pattern" in rule) == ("bucket" in rule):
+        raise WrongOption(option, "needs a pattern or a bucket in each rule, and not both")
+    if "bucket" in rule:
+        return EventFeed(_made_in(option, rule["bucket"], rule.get("prefix", "")), bus, namespace)
+    pattern = rule["pattern"]
+    if "prefix" in rule or not isinstance(pattern, dict) or not pattern:
+        raise WrongOption(option, "wants a pattern as EventBridge has it, and a prefix only beside a bucket")
+    return EventFeed(pattern, bus, namespace)
+
+
+def _made_in(option: str, bucket: object, prefix: object) -> dict[str, Any]:
+    if not isinstance(bucket, str) or not _BUCKET.fullmatch(bucket) or not isinstance(prefix, str):
+        raise WrongOption(option, f"wants the name of a bucket and a prefix, and got {bucket!r}, {prefix!r}")
+    key = {"object": {"key": [{"prefix": prefix}]}} if prefix else {}
+    return {"source": ["aws.s3"], "detail-type": ["Object Created"], "detail": {"bucket": {"name": [bucket]}, **key}}
 
 
 def _match(option: str, value: str, pattern: re.Pattern[str], wanted: str) -> None:

@@ -10,7 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from sweephand.topology import FUNCTIONS, UNDELIVERED, Happens, Names
+from sweephand.topology import FUNCTIONS, UNDELIVERED, Happens, Listed, Names
 
 BUS: Final = "events"
 """The event bus, whose undeliverable events end up here too."""
@@ -40,6 +40,13 @@ class Queues(Construct):
             stack.format_arn(service="events", resource="rule", resource_name=names.function(function))
             for function in FUNCTIONS
             if any(isinstance(trigger, Happens) for trigger in function.triggers)
+        ]
+        # Rules that are listed have numbers, and are on buses of their own.
+        rules += [
+            stack.format_arn(service="events", resource="rule", resource_name=f"{place}{names.function(function)}-*")
+            for function in FUNCTIONS
+            if any(isinstance(trigger, Listed) for trigger in function.triggers)
+            for place in ("", "*/")
         ]
         self.undelivered.add_to_resource_policy(
             iam.PolicyStatement(

@@ -20,6 +20,7 @@ _TRACES: Final = "Traces cost by the call; the log has every step of every execu
 _STAGE: Final = "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<Live848578DF>/live"
 _ATTEMPTS: Final = "IAM5[Resource::{title}Data:ExportsOutputFnGetAttBucketsArtifactsB9EE6400Arn92A234F0/attempts/*]"
 _CODE: Final = _ATTEMPTS.replace("/attempts/", "/code/")
+_JOB_FILES: Final = _ATTEMPTS.replace("/attempts/", "/jobs/")
 
 REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
     ("Data/Queues/Undelivered", "SQS3", "It is the last place for what failed elsewhere, and is alarmed."),
@@ -54,6 +55,7 @@ REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
         "CloudFront's own certificate fixes the policy; with the options domainName and certificateArn it is TLS 1.2.",
     ),
     ("App/Functions", "L1", "Python 3.13 is what the vendor layer's wheels are pinned for; both move together."),
+    ("App/Functions/ScanRole", _JOB_FILES, "Job files have names of their users' choosing."),
     ("App/Functions/ApiRole", _ATTEMPTS, _OBJECTS),
     ("App/Functions/ApiRole", _CODE, _OBJECTS),
     ("App/Containers/TaskRole", _ATTEMPTS, _OBJECTS),

@@ -72,6 +72,8 @@ class Rights:
     """Whether it speaks to WebSocket connections."""
     run_log: Actions = ()
     """What it does with the logs of attempts."""
+    job_files: Actions = ()
+    """What it does with the job files that are scanned."""
     artifacts: Actions = ()
     """What it does with the files that attempts leave behind."""
     packs: Actions = ()
@@ -183,6 +185,25 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             },
             queues={**_SEND_RUNS, **_EMPTY_DEAD},
             wakes=True,
+        ),
+        "occur": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL),
+                RUNS.name: (GET, PUT),
+                DUE.name: (PUT_ALL,),
+                CONTROL.name: (GET,),
+            },
+            queues=_SEND_RUNS,
+        ),
+        "scan": Rights(
+            tables={
+                JOBS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
+                RUNS.name: (GET, QUERY, PUT, UPDATE),
+                DUE.name: (PUT, PUT_ALL),
+                CONTROL.name: (GET, QUERY, PUT, DELETE),
+            },
+            queues=_SEND_RUNS,
+            job_files=("s3:ListBucket", "s3:GetObject"),
         ),
         "api": Rights(
             tables={

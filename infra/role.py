@@ -11,10 +11,11 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.data import DataStack
-from infra.rights import LOG, POLL_QUEUE, POLL_STREAM, PUT_ASIDE, READ_KEY, RIGHTS, USE_KEY, WRITE_KEY, Rights
+from infra.rights import LOG, POLL_QUEUE, POLL_STREAM, PUT_ASIDE, READ_KEY, RIGHTS, USE_KEY, WRITE_KEY, Actions, Rights
 from sweephand.topology import (
     ARTIFACTS_PREFIX,
     DAG_RUN,
+    JOB_FILES_PREFIX,
     MACHINES,
     PACKS_PREFIX,
     RUNS,
@@ -72,7 +73,11 @@ class FunctionRole(iam.Role):
             "Triggers": list(self._triggers(function)),
             **(reach or {}),
         }
-        policies["Artifacts"] = list(self._artifacts(rights))
+        policies["Artifacts"] = [
+            *self._beneath(ARTIFACTS_PREFIX, rights.artifacts),
+            *self._beneath(PACKS_PREFIX, rights.packs),
+        ]
+        policies["JobFiles"] = list(self._beneath(JOB_FILES_PREFIX, rights.job_files))
         if rights.tables or rights.queues or rights.artifacts:
             policies["Key"] = [self._key(rights)]
         super().__init__(
@@ -94,7 +99,7 @@ class FunctionRole(iam.Role):
         holders = [
             *(["dynamodb", "sqs"] if rights.tables or rights.queues else []),
             *(["states"] if rights.starts or rights.wakes else []),
-            *(["s3"] if rights.artifacts else []),
+            *(["s3"] if rights.artifacts or rights.job_files else []),
         ]
         services = [f"{service}.{Aws.REGION}.{Aws.URL_SUFFIX}" for service in holders]
         return iam.PolicyStatement(
@@ -103,21 +108,18 @@ class FunctionRole(iam.Role):
             conditions={"StringEquals": {"kms:ViaService": services}},
         )
 
-    def _artifacts(self, rights: Rights) -> Iterator[iam.PolicyStatement]:
-        """Only beneath the prefixes of attempts and of code: what else is in the bucket is nobody's of these."""
+    def _beneath(self, prefix: str, actions: Actions) -> Iterator[iam.PolicyStatement]:
+        """Only beneath one prefix: what else is in the bucket is none of its business."""
         bucket = self._places.data.buckets.artifacts
-        for action in rights.artifacts:
+        for action in actions:
             if action == "s3:ListBucket":
                 yield iam.PolicyStatement(
                     actions=[action],
                     resources=[bucket.bucket_arn],
-                    conditions={"StringLike": {"s3:prefix": f"{ARTIFACTS_PREFIX}*"}},
+                    conditions={"StringLike": {"s3:prefix": f"{prefix}*"}},
                 )
             else:
-                yield _allow((action,), bucket.arn_for_objects(f"{ARTIFACTS_PREFIX}*"))
-        if rights.packs:
-            # Nobody may list them: what a pack is named, who may know it knows.
-            yield _allow(rights.packs, bucket.arn_for_objects(f"{PACKS_PREFIX}*"))
+                yield _allow((action,), bucket.arn_for_objects(f"{prefix}*"))
 
     def _calls(self, rights: Rights) -> Iterator[iam.PolicyStatement]:
         """ARNs are made of names: a reference would make a circle of those who call each other."""

@@ -239,6 +239,10 @@ def _mend_definition(body: JSON) -> None:
     for field, value in body.items():
         body[field] = _plain(value)
     _replace(body, "template", "shell")
+    if "with" in body:
+        body["with"] = None  # that template has no parameters
+    for parameter in (body.get("parameters") or {}).values():
+        parameter |= {"default": None, "enum": None}  # which must be of the type
     _replace(body.get("concurrency"), "pool", "small")
     for one in [body, *(body.get("tasks") or [])]:
         _replace(one.get("retry"), "maxDelay", "7d")
@@ -250,6 +254,7 @@ def _mend_definition(body: JSON) -> None:
     schedule = body.get("schedule")
     _replace(schedule, "calendar", "work")
     if isinstance(schedule, dict):
+        _replace(schedule, "datasets", ["nobody-publishes-it"])
         _order(schedule, "startAt", "endAt")
         for blackout in schedule.get("blackouts") or []:
             _order(blackout, "from", "to")
@@ -263,14 +268,14 @@ def _mend_tasks(body: JSON) -> None:
         one["id"] = f"t{n}"
         if one.get("needs") is not None:
             one["needs"] = [f"t{m}" for m in range(min(n, len(one["needs"])))]
-        for field in ("branch", "pool", "slots"):
+        for field in ("branch", "pool", "slots", "publishes"):
             one.pop(field, None)
         _replace(one, "if", "${params.n} > 0")
         _replace(one, "when", "all_success")
         _replace(one.get("map"), "over", "${params.list}")
 
 
-def _replace(within: Any, field: str, value: str) -> None:
+def _replace(within: Any, field: str, value: Any) -> None:
     if isinstance(within, dict) and within.get(field) is not None:
         within[field] = value
 

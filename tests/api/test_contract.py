@@ -283,7 +283,13 @@ def test_versions_come_newest_first_with_what_changed(admin: Client) -> None:
         {"path": "schedule.cron", "before": "0 6 * * *", "after": "0 7 * * *"},
         {"path": "params.a", "before": 1, "after": 2},
     ]
+    assert newest["summary"] == ["schedule: every day at 06:00 → every day at 07:00", "params.a: 1 → 2"]
+    assert oldest["summary"] == ["created: every day at 06:00; task main"]
     assert oldest["definition"]["schedule"] == {"cron": "0 6 * * *"}
+    planned = admin.post("/plan", {"name": "daily", "schedule": "0 7 * * *", "command": "x"}).expect(200).json
+    assert planned["difference"]["summary"] == ["params.a: 2 → none"]
+    admin.delete("/jobs/daily").expect(204)
+    assert admin.get("/jobs/daily/versions").items[0]["summary"] == ["deleted"]
 
 
 def test_versions_come_in_pages_with_the_same_differences(admin: Client) -> None:

@@ -20,7 +20,7 @@ from tests.api.client import TABLE, Virtual, sqlite_only
 from tests.api.fuzz import JSON, described
 
 NOW: Final = datetime(2026, 11, 16, tzinfo=UTC)
-BYTES_MAX: Final = 220_000
+BYTES_MAX: Final = 260_000
 HIDDEN: Final = {"getKeys"}
 """For verifiers of sessions, who know where keys are published."""
 OPTIONAL_BODIES: Final = {"pauseJob", "resumeJob", "triggerJob", "cancelRun", "rerunRun", "startDagRun"}
@@ -113,6 +113,7 @@ LONG: Final[JSON] = {
         "calendar": "business-days",
         "blackouts": [{"from": "2026-12-24T00:00:00Z", "to": "2026-12-27T00:00:00+01:00", "policy": "hold"}],
         "after": ["ingest"],
+        "datasets": {"any": ["sales.daily"]},
         "events": [{"source": "shop", "type": "closed", "match": {"day": [1, 2]}}],
     },
     "catchup": {"policy": "latest", "max": 100, "window": "1d"},
@@ -134,6 +135,7 @@ LONG: Final[JSON] = {
     "deadline": "07:00",
     "pauseAfterFailures": 5,
     "notify": [{"on": ["failed", "deadlineMissed"], "to": "sns:alerts"}],
+    "publishes": ["report.daily"],
     "params": {"region": "eu"},
     "tags": ["finance"],
     "tasks": [
@@ -181,6 +183,8 @@ GOOD: Final = [
     {"name": "a", "run": {"http": {"url": "http://10.0.0.1:8080", "maxBytes": 0, "secrets": {"A": "b"}, "body": None}}},
     {"name": "a", "command": "x", "schedule": {"at": "9998-12-31T23:59:59Z"}},
     {"name": "a", "command": "x", "schedule": {"cron": None, "events": [{"source": "s"}]}},
+    {"name": "a", "command": "x", "schedule": {"after": {"any": ["b", "c"], "window": None, "timezone": None}}},
+    {"name": "a", "command": "x", "schedule": {"after": {"all": ["b"], "window": "sameDay", "timezone": "Asia/Tokyo"}}},
     {"name": "a", "command": "x", "dependencies": ["b"], "timeout": 0.001, "catchup": "none"},
     {
         "name": "a",
@@ -190,6 +194,7 @@ GOOD: Final = [
             {"id": "b", "needs": ["a"], "command": "x", "pool": "p", "slots": 2, "map": {"over": [1, 2]}},
         ],
     },
+    {"name": "a", "tasks": [{"id": "a", "command": "x", "publishes": ["rows"]}], "schedule": {"datasets": ["b"]}},
     {"name": "a", "run": {"approval": {"by": ["editor", "ann@example.org"], "timeout": "1h", "message": "m"}}},
     {"name": "a", "run": {"approval": {}}},
     {"name": "a", "run": {"job": "b", "params": {"c": "${params.d}"}, "async": True}},
@@ -209,6 +214,15 @@ WRONG: Final[list[tuple[tuple[str | int, ...], Any]]] = [
     (("schedule", "blackouts", 0, "to"), None),
     (("schedule", "events"), []),
     (("schedule", "after"), ["b", "b"]),
+    (("schedule", "after"), {}),
+    (("schedule", "after"), {"all": ["b"], "any": ["c"]}),
+    (("schedule", "after"), {"all": ["b"], "timezone": "UTC"}),
+    (("schedule", "after"), {"any": ["b"], "window": "latest", "timezone": "UTC"}),
+    (("schedule", "after"), {"any": ["b"], "window": "day"}),
+    (("schedule", "datasets"), []),
+    (("schedule", "datasets"), {"any": ["a"], "window": "latest"}),
+    (("publishes",), ["a", "a"]),
+    (("tasks", 0, "publishes"), ["a b"]),
     (("catchup", "max"), 10_001),
     (("catchup", "window"), 0),
     (("overlap",), "Allow"),

@@ -97,6 +97,71 @@ def test_a_namespace_is_resumed_with_what_was_missed() -> None:
     assert [json.loads(question.body) for question in script.questions] == [{"catchup": "none"}, {"catchup": "all"}]
 
 
+# Versions.
+
+
+def test_versions_are_told_by_who_when_and_what() -> None:
+    lines = ["schedule: every day at 06:00 → every day at 07:00", "task load: timeout 10m → 20m"]
+    items = [
+        {"version": 2, "createdAt": "2027-06-15T06:00:00Z", "createdBy": "ann", "summary": lines, "changes": []},
+        {"version": 1, "createdAt": "2027-06-14T06:00:00Z", "createdBy": "bob\x1b[2J", "summary": [], "changes": []},
+    ]
+    with scripted(Answer(200, {"items": items, "nextCursor": None})) as script:
+        shown = run(script, "versions", "report").stdout.splitlines()
+        as_json = json.loads(run(script, "versions", "report", "--json").stdout)
+    assert shown[1:3] == [f"    {line}" for line in lines]
+    assert shown[0].startswith("version 2  ")
+    assert shown[0].endswith("  ann")
+    assert shown[4] == "    no change"
+    assert "\x1b" not in shown[3]
+    assert as_json == items
+
+
+# Datasets.
+
+
+def test_datasets_are_shown_with_who_has_to_do_with_them() -> None:
+    sales = {
+        "id": "sales.daily",
+        "publishers": [{"jobId": "load", "taskId": "export"}, {"jobId": "fix", "taskId": None}],
+        "subscribers": [{"jobId": "report", "quantity": "all"}],
+        "updatedAt": None,
+        "updateId": None,
+    }
+    with scripted(Answer(200, {"items": [sales], "nextCursor": None}), EMPTY) as script:
+        shown = run(script, "datasets").stdout
+        assert "no datasets" in run(script, "datasets").stdout
+    assert shown.splitlines()[1].split()[:4] == ["sales.daily", "load/export,", "fix", "report"]
+
+
+def test_publish_says_who_runs() -> None:
+    told = {"id": "x", "runs": [{"jobId": "report", "runId": "20270615T060000Z-ab"}]}
+    with scripted(Answer(202, told), Answer(202, {"id": "y", "runs": []})) as script:
+        first = run(script, "publish", "sales.daily", "--id", "x").stdout
+        assert run(script, "publish", "sales.daily").stdout == "sales.daily is updated. Nobody runs.\n"
+    assert first == "sales.daily is updated. It runs report (20270615T060000Z-ab).\n"
+    assert asked(script) == ["POST /datasets/sales.daily/updates"] * 2
+    assert [json.loads(question.body) for question in script.questions] == [{"id": "x"}, {}]
+
+
+# Files.
+
+
+def test_files_are_shown_with_what_became_of_them() -> None:
+    errors = [{"path": "comand", "message": "There is no field."}, {"path": "", "message": "Line 1 is not YAML."}]
+    about = {"scannedAt": "2027-06-15T06:00:00Z"}
+    items = [
+        {"path": "a.yaml", "status": "applied", "jobs": [{"jobId": "a", "version": 3}], "errors": [], **about},
+        {"path": "b.yaml", "status": "error", "jobs": [], "errors": errors, **about},
+    ]
+    with scripted(Answer(200, {"items": items, "nextCursor": None}), EMPTY) as script:
+        shown = " ".join(run(script, "files").stdout.split())
+        run(script, "files", "--wrong")
+    assert "a.yaml applied a (version 3) -" in shown
+    assert "comand: There is no field.; Line 1 is not YAML." in shown
+    assert [question.path for question in script.questions] == ["/api/v1/files", "/api/v1/files?status=error"]
+
+
 # Shared objects.
 
 

@@ -224,7 +224,7 @@ def test_versions_are_listed_and_rolled_back_to(server: Server) -> None:
     apply("versioned", timeout=60)
     apply("versioned", timeout=90)
     assert [one["version"] for one in asked("versions", "versioned")] == [2, 1]
-    assert "~ timeout: 60 → 90" in run("versions", "versioned").stdout
+    assert "    timeout: 1m → 1m30s" in run("versions", "versioned").stdout
     assert run("rollback", "versioned", "1").stdout == "versioned is at version 3: as version 1 was.\n"
     assert asked("get", "versioned")["timeout"] == 60
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from sweephand.domain.ids import JobKey
 from sweephand.domain.job import JobStatus
 from sweephand.domain.ledger import FireStatus
+from sweephand.domain.occasions import Quantity, Window
 from sweephand.domain.run import Run, RunState
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.ports import Stores, World
@@ -239,6 +240,10 @@ def unfollowed(town: Town) -> Iterator[str]:
         job = town.stores.jobs.version(head.key, 1).job
         if head.status is JobStatus.DELETED or not job.after or (head.version > 1 and len(job.after) > 1):
             continue
+        if job.after_rule.window is Window.SAME_DAY:
+            days = Counter(run.params["day"] for run in town.runs(head.key.name) if "day" in run.params)
+            yield from (f"{times} runs of {head.key} for {day}" for day, times in days.items() if times > 1)
+            continue
         changes = town.stores.jobs.timeline(head.key)
         until = min((change.at for change in changes if change.version > 1), default=town.clock.at)
         used = Counter(pair for run in town.runs(head.key.name) for pair in run.params.get("after", {}).items())
@@ -252,9 +257,10 @@ def unfollowed(town: Town) -> Iterator[str]:
         }
         yield from (f"{times} runs of {head.key} use {pair}" for pair, times in used.items() if times > 1)
         left = {name: [one for one in owed[name] if not used[name, one]] for name in job.after}
-        if len(job.after) == 1 and any(left.values()):
+        each_by_itself = len(job.after) == 1 or job.after_rule.quantity is Quantity.ANY
+        if each_by_itself and any(left.values()):
             yield f"no run of {head.key} follows {left}"
-        if all(owed[name] and left[name][-1:] == owed[name][-1:] for name in job.after):
+        if not each_by_itself and all(owed[name] and left[name][-1:] == owed[name][-1:] for name in job.after):
             yield f"no run of {head.key} follows the last successes: {left}"
 
 

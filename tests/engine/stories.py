@@ -27,6 +27,7 @@ from sweephand.engine.heartbeat import heartbeat
 from sweephand.engine.occur import occur
 from sweephand.engine.pause import pause
 from sweephand.engine.project import project, rebuild
+from sweephand.engine.publish import publish_outside
 from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
 from sweephand.engine.resume import resume
@@ -248,6 +249,28 @@ def _two_upstreams(town: Town) -> None:
     town.advance(to=at("12:07"))
 
 
+def _one_day(town: Town, **rule: Any) -> None:
+    """Two successes of one day that nobody has followed yet."""
+    town.put("left", "5 12 * * *")
+    town.put("right", "6 12 * * *")
+    town.put("job", {"after": rule})
+    town.advance(to=at("12:07"))
+
+
+def _updated(town: Town) -> None:
+    """Two updates of datasets that nobody has followed yet, and jobs that subscribe to both, and to any."""
+    town.put("left", "5 12 * * *", publishes=["one", "two"])
+    town.put("right", "6 12 * * *", publishes=["three"])
+    town.put("job", {"datasets": ["one", "three"]})
+    town.put("any", {"datasets": {"any": ["two", "three"]}})
+    town.advance(to=at("12:07"))
+
+
+def _subscribed(town: Town) -> None:
+    town.put("job", {"datasets": ["feed"]})
+    town.put("other", {"datasets": {"any": ["feed", "more"]}})
+
+
 def _follow(town: Town, world: World) -> None:
     town.follow("up", "left", "right", world=world)
 
@@ -290,6 +313,10 @@ def _pooled_workers(town: Town) -> None:
 
 def _done(town: Town, world: World) -> None:
     town.work(world)
+
+
+_OF_A_DAY: Final = partial(_one_day, all=["left", "right"], window="sameDay", timezone="Europe/Berlin")
+_ANY_OF_TWO: Final = partial(_one_day, any=["left", "right"])
 
 
 def _early(collapse: bool = False) -> Wanted:
@@ -367,6 +394,19 @@ CLIENTS: Final = {
         ),
         then=steps(lambda town: town.advance(minutes=10), lambda town: town.follow("up")),
     ),
+    "put a job that publishes and subscribes": Story(
+        steps(lambda town: town.put("up", "8 12 * * *", publishes=["rows"])),
+        lambda _town, world: void(
+            put(
+                world,
+                NS,
+                {"name": "job", "command": "true", "schedule": {"datasets": ["rows"]}, "publishes": ["more"]},
+                actor="ann",
+                expected=None,
+            )
+        ),
+        then=steps(lambda town: town.advance(minutes=10), lambda town: town.follow("up")),
+    ),
     "rerun under a key": Story(
         steps(lambda town: town.put(schedule="5 12 * * *"), lambda town: town.advance(minutes=7)),
         lambda _town, world: rerun(world, run_key(at("12:05")), idempotency_key="again"),
@@ -409,6 +449,12 @@ REPORTS: Final = {
     ),
     "follow a success": Story(_one_upstream, _follow),
     "follow the successes of a gate": Story(_two_upstreams, _follow),
+    "follow the successes of a day": Story(_OF_A_DAY, _follow),
+    "follow any of two successes": Story(_ANY_OF_TWO, _follow),
+    "follow updates of datasets": Story(_updated, _follow),
+    "update a dataset from outside": Story(
+        _subscribed, lambda _town, world: void(publish_outside(world, NS, "feed", "file-1"))
+    ),
     "pull and report": Story(_offered, _done, then=_workers_come),
     "pull and report in a pool": Story(_pooled_workers, _done, then=_workers_come),
     "pull and report what is tried again": Story(
@@ -429,6 +475,9 @@ DELIVERIES: Final = {
     "look after backfills": Story(_one_ended, lambda _town, world: see_to_backfills(world), then=_filled),
     "follow a success, or leave it to the audit": Story(_one_upstream, _follow, then=_second_look),
     "follow the successes of a gate, or leave it to the audit": Story(_two_upstreams, _follow, then=_second_look),
+    "follow the successes of a day, or leave it to the audit": Story(_OF_A_DAY, _follow, then=_second_look),
+    "follow any of two successes, or leave it to the audit": Story(_ANY_OF_TWO, _follow, then=_second_look),
+    "follow updates of datasets, or leave it to the audit": Story(_updated, _follow, then=_second_look),
     "attempt that offers": Story(
         steps(
             lambda town: town.put_external(startDeadline="30m"),

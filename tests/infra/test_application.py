@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from infra.rights import LOG
 from sweephand.settings import Settings
 from sweephand.topology import FUNCTIONS, MACHINES, UNDELIVERED, Changes, Every, Happens, Messages, Names
-from tests.infra.assembly import Assembly, Resource, listed, texts_of
+from tests.infra.assembly import Assembly, Resource, listed, synthesized, texts_of
 
 NAMES = Names()
 
@@ -97,6 +98,7 @@ def test_functions_know_what_they_need_to_reach(assembly: Assembly) -> None:
         "backfill": {"backfill_machine"},
         "execute": {"artifacts"},
         "live": {"issuer", "audience", "live", "origin"},
+        "scan": {"artifacts", "agent_image"},
     }
 
 
@@ -175,7 +177,12 @@ def test_nothing_feeds_a_function_that_the_topology_does_not_name(assembly: Asse
     triggers = [t for function in FUNCTIONS for t in function.triggers if isinstance(t, Messages | Changes)]
     assert len(assembly.of("Lambda::EventSourceMapping")) == len(triggers)
     happens = [t for function in FUNCTIONS for t in function.triggers if isinstance(t, Happens)]
-    rules = [rule for rule in assembly.of("Events::Rule") if "FunctionsWatch" in json.dumps(rule.properties["Targets"])]
+    told = ("FunctionsWatch", "FunctionsScan")
+    rules = [
+        rule
+        for rule in assembly.of("Events::Rule")
+        if any(name in json.dumps(rule.properties["Targets"]) for name in told)
+    ]
     others = [rule for rule in assembly.of("Events::Rule") if rule not in rules]
     assert len(rules) == len(happens)
     assert [rule.properties["EventPattern"]["source"] for rule in others] == [["aws.states"]]
@@ -325,6 +332,46 @@ def test_the_end_of_a_task_is_told_to_the_function_that_watches(assembly: Assemb
     }
     (target,) = rule["Targets"]
     assert target["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}
+
+
+def test_changes_of_job_files_are_told_to_the_function_that_scans(assembly: Assembly) -> None:
+    rule = assembly.named("Events::Rule", "Name")[NAMES.of("scan")].properties
+    (bucket,) = [one for one in assembly.of("S3::Bucket") if "Artifacts" in one.id]
+    assert rule["EventPattern"]["detail"] == {
+        "object": {"key": [{"prefix": "jobs/"}]},
+        "bucket": {"name": [{"Ref": bucket.id}]},
+    }
+    assert bucket.properties["NotificationConfiguration"] == {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
+    (target,) = rule["Targets"]
+    assert target["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}
+
+
+def test_events_that_are_listed_are_told_to_the_function_that_occurs(tmp_path: Path) -> None:
+    rules = [{"bucket": "inbox", "namespace": "team"}, {"pattern": {"source": ["shop"]}, "bus": "own"}]
+    done = synthesized(tmp_path, {"eventRules": json.dumps(rules)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assembly = Assembly(tmp_path)
+    function = assembly.named("Lambda::Function", "FunctionName")[NAMES.of("occur")]
+    assert function.properties["DeadLetterConfig"] == {"TargetArn": _undelivered(assembly)}
+    found = assembly.named("Events::Rule", "Name")
+    made, other = (found[f"{NAMES.of('occur')}-{number}"].properties for number in (0, 1))
+    assert ("EventBusName" in made, other["EventBusName"]) == (False, "own")
+    assert made["EventPattern"]["detail"] == {"bucket": {"name": ["inbox"]}}
+    for rule, namespace in ((made, "team"), (other, "default")):
+        (target,) = rule["Targets"]
+        assert target["Arn"] == _arn(function)
+        assert target["DeadLetterConfig"] == {"Arn": _undelivered(assembly)}
+        template = target["InputTransformer"]["InputTemplate"]
+        assert template == f'{{"namespace": "{namespace}", "event": <aws.events.event.json>}}'
+    allowed = [
+        one.properties["SourceArn"]
+        for one in assembly.of("Lambda::Permission")
+        if one.properties["Principal"] == "events.amazonaws.com" and one.properties["FunctionName"] == _arn(function)
+    ]
+    assert len(allowed) == 2
+    policies = json.dumps([one.properties for one in assembly.of("SQS::QueuePolicy")])
+    assert f"rule/{NAMES.of('occur')}-*" in policies
+    assert f"rule/*/{NAMES.of('occur')}-*" in policies
 
 
 def test_containers_reach_out_and_nobody_reaches_them(assembly: Assembly) -> None:

@@ -12,6 +12,7 @@ from threading import Lock
 from types import ModuleType
 from typing import Any, Final
 
+import boto3
 from msgspec.structs import replace
 
 from infra.rights import LOG
@@ -28,9 +29,10 @@ from sweephand.engine.backfill import LOOKS_MAX, read, write
 from sweephand.engine.backfills import found_backfill, start_backfill
 from sweephand.engine.issue import issue
 from sweephand.engine.put import put
+from sweephand.engine.share import put_pool
 from sweephand.engine.trigger import trigger
 from sweephand.local.cloud import Deployment
-from sweephand.local.cloud.account import AwsCall, Perform
+from sweephand.local.cloud.account import CONFIG, AwsCall, Perform, artifacts_bucket
 from sweephand.local.cloud.cluster import Ended
 from sweephand.messages import AttemptRun, SweepShards, encode
 from sweephand.packs import Pack
@@ -141,8 +143,7 @@ def _rights_of(call: AwsCall) -> Iterator[Right]:
     elif call.service == "logs":
         yield action, params["logGroupName"]
     elif call.service == "s3":
-        beneath = CODE if params.get("Key", "").startswith(PACKS_PREFIX) else BENEATH
-        yield action, ARTIFACTS if "Prefix" in params else beneath
+        yield action, ARTIFACTS if "Prefix" in params else f"/{str(params['Key']).partition('/')[0]}/*"
     elif call.service == "apigatewaymanagementapi":
         yield action, {"PostToConnection": "POST", "DeleteConnection": "DELETE"}[call.operation]
 
@@ -349,6 +350,57 @@ def every_lane(place: VirtualCloud) -> None:
         place.admin.delete(f"/jobs/busy-{lane}")
 
 
+def datasets_and_days(place: VirtualCloud) -> None:
+    """What tasks publish, who subscribes to all and to any, from outside too, and who comes after both once a day."""
+    task = {"run": {"command": ["x"]}, "timeout": "30s"}
+    tasks = [{"id": "a", "publishes": ["rows"], **task}, {"id": "b", "needs": ["a"], **task}]
+    daily = {"all": ["up", "other"], "window": "sameDay"}
+    for job in (
+        {"name": "up", "tasks": tasks, "publishes": ["checked"]},
+        {"name": "other", "command": "x"},
+        {"name": "both", "command": "x", "schedule": {"datasets": ["rows", "checked"]}},
+        {"name": "any", "command": "x", "schedule": {"datasets": {"any": ["rows", "feed"]}}},
+        {"name": "day", "command": "x", "schedule": {"after": daily}},
+    ):
+        place.admin.post("/jobs", job).expect(201)
+    for name in ("up", "other"):
+        place.admin.post(f"/jobs/{name}/trigger").expect(202)
+    place.admin.post("/datasets/feed/updates", {"id": "one"}).expect(202)
+    place.go_on(minutes=10)
+    assert len(place.admin.get("/datasets").expect(200).items) == 3
+    for name in ("both", "any", "day"):
+        assert place.admin.get(f"/jobs/{name}/runs").expect(200).items, name
+
+
+def events_of_a_bus(place: VirtualCloud) -> None:
+    """In every lane somebody listens."""
+    for lane in LANES_OF_RUNS:
+        job = {"name": f"hears-{lane}", "schedule": {"events": [{"source": "shop"}]}, "priority": str(lane)}
+        place.admin.post("/jobs", {**job, "command": "x"}).expect(201)
+    event = {"source": "shop", "detail-type": "sold", "detail": {}, "id": "e-1"}
+    for _ in range(2):
+        place.deployment.invoke("occur", {"namespace": "default", "event": event})
+    place.go_on(seconds=10)
+
+
+def job_files_that_come_and_go(place: VirtualCloud) -> None:
+    """In every lane: new, changed, gone; and one for a namespace that nobody has made."""
+    client = boto3.client("s3", config=CONFIG)
+    bucket = artifacts_bucket(place.deployment.names)
+    put_pool(place.world, DEFAULT, "few", 1, expected=0)
+    for minute in (1, 2):
+        for lane in LANES_OF_RUNS:
+            job = {"name": f"filed-{lane}", "command": "x", "schedule": f"*/{minute} * * * *", "priority": str(lane)}
+            body = json.dumps(job | {"concurrency": {"pool": "few"}}).encode()
+            client.put_object(Bucket=bucket, Key=f"jobs/default/{lane}.json", Body=body)
+        client.put_object(Bucket=bucket, Key="jobs/nobody/a.json", Body=b"{}")
+        place.deployment.invoke("scan", {})
+        place.go_on(minutes=3)
+    for lane in LANES_OF_RUNS:
+        client.delete_object(Bucket=bucket, Key=f"jobs/default/{lane}.json")
+    place.deployment.invoke("scan", {})
+
+
 def documents_and_refusals(place: VirtualCloud) -> None:
     """What people share and take away again; a key whose call fails; somebody who asks for another's namespace."""
     place.admin.put("/pools/few", {"slots": 1}, If_None_Match="*")
@@ -539,6 +591,9 @@ OWN_STORIES: Final = [
     somebody_listens,
     jobs_of_every_kind,
     every_lane,
+    datasets_and_days,
+    events_of_a_bus,
+    job_files_that_come_and_go,
     documents_and_refusals,
     looking_at_what_is_left_of_a_run,
     a_long_task_with_a_secret,
@@ -554,6 +609,7 @@ _PARTS: Final = "a definition that is too large for one item is read in parts"
 _CHECKPOINT: Final = "an external task's checkpoint is forgotten with its run, which may end here"
 _GIVEN_UP: Final = "what follows from giving a run up is what follows from any end: waiters, a pause, what that settles"
 _PAUSED: Final = "a pause after failures settles what no sweep has planned"
+_HELD: Final = "an edit right after a resume looks at what the pause held, and skips what is not made up for"
 UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("advance", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("advance", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
@@ -567,6 +623,10 @@ UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("sweep", "sqs:GetQueueUrl", "sweephand-sweep"): "as the next",
     ("sweep", "sqs:SendMessage", "sweephand-sweep"): "under load a sweep hands its other shards on",
     ("attempt", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
+    ("occur", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
+    ("scan", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
+    ("scan", "dynamodb:Query", "sweephand-runs"): _HELD,
+    ("scan", "dynamodb:UpdateItem", "sweephand-runs"): _HELD,
     ("attempt", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
     ("attempt", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("project", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,

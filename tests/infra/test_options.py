@@ -57,6 +57,16 @@ def test_on_the_command_line_everything_is_a_text() -> None:
     ("context", "option"),
     [
         ({"shardz": 8}, "shardz"),
+        ({"eventRules": "x"}, "eventRules"),
+        ({"eventRules": ["x"]}, "eventRules"),
+        ({"eventRules": [{}]}, "eventRules"),
+        ({"eventRules": [{"pattern": {}}]}, "eventRules"),
+        ({"eventRules": [{"pattern": {"source": ["a"]}, "bucket": "one"}]}, "eventRules"),
+        ({"eventRules": [{"pattern": {"source": ["a"]}, "prefix": "one"}]}, "eventRules"),
+        ({"eventRules": [{"bucket": "No_Bucket"}]}, "eventRules"),
+        ({"eventRules": [{"bucket": "inbox", "namespace": "a b"}]}, "eventRules"),
+        ({"eventRules": [{"bucket": "inbox", "bus": ""}]}, "eventRules"),
+        ({"eventRules": [{"bucket": "inbox", "topic": "x"}]}, "eventRules"),
         ({"shards": "many"}, "shards"),
         ({"shards": 0}, "shards"),
         ({"shards": True}, "shards"),
@@ -106,3 +116,17 @@ def test_a_value_that_cannot_be_is_refused_by_the_name_of_its_option(context: di
         Options.from_context(context)
     assert refused.value.option == option
     assert option in str(refused.value)
+
+
+def test_a_rule_of_a_bucket_is_a_pattern_of_what_is_made_in_it() -> None:
+    text = (
+        '[{"bucket": "inbox", "prefix": "in/", "namespace": "team"}, {"pattern": {"source": ["shop"]}, "bus": "own"}]'
+    )
+    made, other = Options.from_context({"eventRules": text}).feeds
+    assert (made.bus, made.namespace, other.bus, other.namespace) == ("default", "team", "own", "default")
+    assert made.pattern == {
+        "source": ["aws.s3"],
+        "detail-type": ["Object Created"],
+        "detail": {"bucket": {"name": ["inbox"]}, "object": {"key": [{"prefix": "in/"}]}},
+    }
+    assert other.pattern == {"source": ["shop"]}

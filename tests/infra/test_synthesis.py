@@ -44,6 +44,10 @@ OTHERWISE = {
         "certificateArn": "arn:aws:acm:us-east-1:111111111111:certificate/0c0c0c0c",
     },
     "vpc_id": {"vpcId": "vpc-0a1b2c3d", "subnetIds": "subnet-0a1b2c3d,subnet-1a1b2c3d"},
+    "keep_jobs": {"keepJobs": "true"},
+    "event_rules": {
+        "eventRules": '[{"bucket": "inbox", "namespace": "team"}, {"pattern": {"source": ["shop"]}, "bus": "own"}]'
+    },
     "alarm_email": {"alarmEmail": "oncall@example.org"},
     "monthly_budget_usd": {"monthlyBudgetUsd": "0"},
     "waf": {"waf": "true"},
@@ -121,6 +125,13 @@ def _allowed(assembly: Assembly, policy: str) -> dict[str, Any]:
 
 
 EFFECTS: dict[str, Callable[[Assembly], bool]] = {
+    "keep_jobs": lambda made: (
+        made.named("Lambda::Function", "FunctionName")["sweephand-scan"].properties["Environment"]["Variables"][
+            "SWEEPHAND_KEEP_JOBS"
+        ]
+        == "yes"
+    ),
+    "event_rules": lambda made: {"sweephand-occur-0", "sweephand-occur-1"} <= made.named("Events::Rule", "Name").keys(),
     "name": lambda made: all(name.startswith("night-shift-") for name in made.named("SQS::Queue", "QueueName")),
     "keep_runs_days": lambda made: _says(made, "SWEEPHAND_KEEP_RUNS_DAYS", "400"),
     "log_retention_days": lambda made: {g.properties["RetentionInDays"] for g in made.of("Logs::LogGroup")} == {365},

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from bench import costs
-from sweephand.topology import FUNCTIONS, QUEUES, UNDELIVERED, Every, Messages, Names
+from sweephand.topology import FUNCTIONS, QUEUES, UNDELIVERED, Every, Listed, Messages, Names
 from tests.infra.assembly import ROOT, Assembly, listed
 
 NAMES = Names()
@@ -106,7 +106,7 @@ def test_every_function_has_an_alarm_or_a_dead_letter_queue_behind_it(assembly: 
     for function in FUNCTIONS:
         found = functions[NAMES.function(function)]
         queues = any(isinstance(trigger, Messages) for trigger in function.triggers)
-        scheduled = any(isinstance(trigger, Every) for trigger in function.triggers)
+        scheduled = any(isinstance(trigger, Every | Listed) for trigger in function.triggers)
         covered = queues or found.id in behind or (scheduled and "DeadLetterConfig" in found.properties)
         assert covered or function.name in answering | called | advancing, function.name
 

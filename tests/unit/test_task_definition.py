@@ -115,6 +115,8 @@ def test_a_task_that_says_little_has_the_usual() -> None:
         ({"branch": "yes"}, "branch", "neither true nor false"),
         ({"branch": True}, "branch", "No task needs this one"),
         ({"branch": True, "map": {"over": [1]}}, "branch", "A mapped task cannot be a branch"),
+        ({"publishes": ["rows"], "map": {"over": [1]}}, "publishes", "let the job, or a task that needs it, publish"),
+        ({"publishes": []}, "publishes", "0 items"),
         ({"slots": 2}, "slots", "they go together"),
         ({"slots": 0, "pool": "a"}, "slots", "1 to 500"),
         ({"group": "a..b"}, "group", "such as ingest.raw"),

@@ -30,6 +30,7 @@ from sweephand.surroundings import begin, caller, clock, dice, function, names, 
 from sweephand.topology import EXECUTE_MAX
 
 if TYPE_CHECKING:
+    from sweephand.aws.filed import S3JobFiles
     from sweephand.operators import Operators
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "deployed",
     "entrypoint",
     "images",
+    "job_files",
     "live_connections",
     "logger",
     "measure",
@@ -128,6 +130,11 @@ def calling() -> Operators:
 
     known = aws_operators(targets(), clock=clock(), agent=caller())
     return Operators(Path(tempfile.gettempdir()) / "sweephand", only=known)
+
+
+def job_files() -> S3JobFiles:
+    """The job files of this deployment."""
+    return aws.job_files(settings().artifacts, _config())
 
 
 def run_archive() -> aws.Archive:

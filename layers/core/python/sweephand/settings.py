@@ -50,6 +50,8 @@ class Settings(Struct, frozen=True):
     """What tasks may call on AWS: ARNs and patterns of them, with spaces between."""
     sdk_actions: str = ""
     """What tasks may call by boto3: names of actions as IAM has them, with spaces between."""
+    keep_jobs: str = ""
+    """Where it says something, jobs stay whose files are removed."""
     url: str = ""
     """Where agents find the API."""
     cluster: str = ""

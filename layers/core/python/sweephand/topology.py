@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Final
 
 from msgspec import Struct
@@ -88,10 +89,32 @@ class Changes(Struct, frozen=True):
     attempts: int = 10
 
 
+class Origin(StrEnum):
+    """What of a deployment events of AWS are about."""
+
+    CLUSTER = "cluster"
+    BUCKET = "bucket"
+    """The bucket of artifacts and job files."""
+
+
 class Happens(Struct, frozen=True):
-    """A trigger: events of AWS, on the account's own bus, that match `pattern`. They may come twice, late or never."""
+    """A trigger: events of AWS about something of the deployment's own, on the account's own bus, that match `pattern`.
+    They may come twice, late or never."""
 
     pattern: Mapping[str, Any]
+    origin: Origin = Origin.CLUSTER
+
+
+class Listed(Struct, frozen=True):
+    """A trigger: events that whoever deploys lists, as `EventFeed`s. They may come twice, late or never."""
+
+
+class EventFeed(Struct, frozen=True):
+    """Events on a bus of the account that match `pattern`, and the namespace whose jobs hear of them."""
+
+    pattern: Mapping[str, Any]
+    bus: str = "default"
+    namespace: str = "default"
 
 
 class Function(Struct, frozen=True):
@@ -100,7 +123,7 @@ class Function(Struct, frozen=True):
     name: str
     timeout: timedelta
     memory_mb: int
-    triggers: tuple[Every | Messages | Changes | Happens, ...] = ()
+    triggers: tuple[Every | Messages | Changes | Happens | Listed, ...] = ()
 
 
 class Machine(Struct, frozen=True):
@@ -169,6 +192,17 @@ _TASK_STOPPED: Final = {
 }
 WATCH: Final = Function("watch", _A_MINUTE, 256, (Every(5 * _A_MINUTE), Happens(_TASK_STOPPED)))
 """Dead letters, and tasks of ECS that stopped without a word of their agents."""
+OCCUR: Final = Function("occur", _A_MINUTE, 256, (Listed(),))
+"""Events of AWS, and of whoever else puts them on a bus, become runs of the jobs that listen for them."""
+JOB_FILES_PREFIX: Final = "jobs/"
+"""Where job files are that are scanned, each beneath its namespace, in the bucket of artifacts."""
+_FILE_CHANGED: Final = {
+    "source": ["aws.s3"],
+    "detail-type": ["Object Created", "Object Deleted"],
+    "detail": {"object": {"key": [{"prefix": JOB_FILES_PREFIX}]}},
+}
+SCAN: Final = Function("scan", 5 * _A_MINUTE, 512, (Every(60 * _A_MINUTE), Happens(_FILE_CHANGED, Origin.BUCKET)))
+"""Job files that changed; every hour all of them, in case nobody said so."""
 API: Final = Function("api", timedelta(seconds=29), 1_024)
 AUTHORIZE: Final = Function("authorize", timedelta(seconds=10), 512)
 LIVE: Final = Function(
@@ -191,6 +225,8 @@ FUNCTIONS: Final = (
     PROJECT,
     AUDIT,
     WATCH,
+    OCCUR,
+    SCAN,
     API,
     AUTHORIZE,
     LIVE,

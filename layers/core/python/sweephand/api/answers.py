@@ -12,6 +12,7 @@ from sweephand.api.schemas import Moment
 from sweephand.domain.access import Role
 from sweephand.domain.backfill import BackfillState, Only, Order
 from sweephand.domain.ledger import FireStatus
+from sweephand.domain.occasions import Quantity
 from sweephand.domain.run import RunState, Trigger
 from sweephand.logs import Stream
 
@@ -170,6 +171,7 @@ class Version(Told):
     created_by: str
     definition: dict[str, Any] | None
     changes: list[dict[str, Any]]
+    summary: list[str]
 
 
 class Fire(Told):
@@ -293,6 +295,41 @@ class Bulk(Told):
 
 class Published(Told):
     runs: list[dict[str, str]]
+
+
+class Updated(Published):
+    id: str
+
+
+class Publisher(Told):
+    job_id: str
+    task_id: str | None
+
+
+class Subscriber(Told):
+    job_id: str
+    quantity: Quantity
+
+
+class Dataset(Told):
+    id: str
+    publishers: list[Publisher]
+    subscribers: list[Subscriber]
+    updated_at: Moment | None
+    update_id: str | None
+
+
+class FileJob(Told):
+    job_id: str
+    version: int
+
+
+class File(Told):
+    path: str
+    status: Literal["applied", "error"]
+    jobs: list[FileJob]
+    errors: list[dict[str, str]]
+    scanned_at: Moment
 
 
 class Switched(Told):

@@ -16,6 +16,8 @@ from sweephand.api import (
     backfills,
     code,
     dags,
+    datasets,
+    files,
     jobs,
     leases,
     logs,
@@ -198,7 +200,8 @@ class Api:
 
 def _routes() -> Resolver:
     resolver = Resolver(enable_validation=True, strip_prefixes=[PREFIX])
-    for module in (jobs, backfills, plan, code, runs, tasks, logs, leases, shared, people, watching, dags):
+    every = (jobs, backfills, plan, code, runs, tasks, logs, leases, shared, datasets, files, people, watching, dags)
+    for module in every:
         resolver.include_router(module.router)
     return resolver
 

@@ -128,6 +128,10 @@ class EventBody(_Given):
     id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
 
 
+class UpdateBody(_Given):
+    id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+
+
 class LeaseBody(_Given):
     worker_id: Name
     labels: list[Name] = Field(default_factory=list, max_length=20)

@@ -26,6 +26,7 @@ from sweephand.api.vocabulary import (
     choice,
     closed,
     listed,
+    mapped,
     only,
     optional,
     period,
@@ -43,6 +44,7 @@ from sweephand.domain.definition import (
 )
 from sweephand.domain.expression import TEXT_MAX
 from sweephand.domain.job import A_MOMENT, CatchupPolicy, Guarantee, OnFailure, Overlap, Priority, TriggerRule
+from sweephand.domain.job_templates import ENUM_MAX, PARAMETER_NAME, PARAMETERS_MAX, WITH_BYTES_MAX, Kind
 from sweephand.domain.kinds import NOTHING_INSTALLED, Installed
 from sweephand.domain.limits import (
     CATCHUP_MAX,
@@ -52,6 +54,7 @@ from sweephand.domain.limits import (
     MAPPED_USUAL_MAX,
     TASKS_MAX,
 )
+from sweephand.domain.occasions import DATASETS_MAX, DEPENDENCIES_MAX, EVENTS_MAX, MATCH_BYTES_MAX, Quantity, Window
 from sweephand.domain.retry import Backoff
 from sweephand.domain.schedule import BLACKOUTS_MAX, JITTER_MAX, PERIOD_MAX, Fold, Gap, HoldPolicy
 from sweephand.domain.task_definition import (
@@ -63,7 +66,6 @@ from sweephand.domain.task_definition import (
     OVER_CHARS_MAX,
     TAGS_MAX,
 )
-from sweephand.domain.timetable import DEPENDENCIES_MAX, EVENTS_MAX, MATCH_BYTES_MAX
 
 _A_SECOND: Final = timedelta(seconds=1)
 STEP_FIELDS: Final = ("tasks", "run", "command")
@@ -77,6 +79,32 @@ _CRON: Final = text(
     description="5 fields, or 6 with seconds first; @daily; cron(…) and rate(…) as EventBridge.",
 )
 _JOB_NAMES: Final = listed(NAME, DEPENDENCIES_MAX, least=1, distinct=True)
+
+
+def _each_quantity(names: Schema, **others: Schema) -> list[Schema]:
+    """Objects with names under `all` or under `any`, and these other fields."""
+    absent = {str(one): NOTHING for one in Quantity}
+    return [closed({**absent, **others, str(one): names}, required=[str(one)]) for one in Quantity]
+
+
+_AFTER: Final[Schema] = {
+    "anyOf": [
+        ref("JobNames"),
+        *_each_quantity(ref("JobNames"), window=optional(choice(Window)), timezone=NOTHING),
+        *(
+            {**one, "required": [*one["required"], "window"]}
+            for one in _each_quantity(
+                ref("JobNames"), window={"enum": [str(Window.SAME_DAY)]}, timezone=optional(TIMEZONE)
+            )
+        ),
+    ],
+    "description": "A list means the last success of all of them; the days of sameDay are the schedule's, or UTC.",
+}
+_DATASET_NAMES: Final = listed(NAME, DATASETS_MAX, least=1, distinct=True)
+_DATASETS: Final[Schema] = {
+    "anyOf": [_DATASET_NAMES, *_each_quantity(_DATASET_NAMES)],
+    "description": "A list means all of them, each updated since the last run.",
+}
 _EVENTS: Final = listed(
     closed(
         {"source": text(256), "type": optional(text(256)), "match": optional(anything(MATCH_BYTES_MAX))},
@@ -101,14 +129,14 @@ _CLOCK_FIELDS: Final = all_optional(
         "blackouts": ref("Blackouts"),
     }
 )
-_OCCASIONS: Final = all_optional({"after": ref("JobNames"), "events": ref("EventRules")})
-_RECURRENCES: Final = ("cron", "every", "at")
+_OCCASION_SHAPES: Final = {"after": "After", "datasets": "Datasets", "events": "EventRules"}
+_OCCASIONS: Final = all_optional({field: ref(shape) for field, shape in _OCCASION_SHAPES.items()})
+_NO_RECURRENCE: Final = dict.fromkeys(("cron", "every", "at"), NOTHING)
 
 
 def _scheduled_by(field: str, shape: Schema, **others: Schema) -> Schema:
     """A schedule of one kind: its field, none of the other kinds', and what all have in common."""
-    absent = dict.fromkeys(_RECURRENCES, NOTHING)
-    return closed({**absent, **_CLOCK_FIELDS, **_OCCASIONS, **others, field: shape}, required=[field])
+    return closed({**_NO_RECURRENCE, **_CLOCK_FIELDS, **_OCCASIONS, **others, field: shape}, required=[field])
 
 
 SCHEDULE: Final[Schema] = {
@@ -117,8 +145,10 @@ SCHEDULE: Final[Schema] = {
         _scheduled_by("cron", _CRON),
         _scheduled_by("every", period(_A_SECOND, PERIOD_MAX, kind="integer"), startAt=optional(WHOLE_SECOND)),
         _scheduled_by("at", WHOLE_SECOND),
-        _scheduled_by("after", ref("JobNames")),
-        _scheduled_by("events", ref("EventRules")),
+        {
+            **closed({**_NO_RECURRENCE, **_CLOCK_FIELDS, **_OCCASIONS}),
+            "anyOf": [only(field, ref(shape), ()) for field, shape in _OCCASION_SHAPES.items()],
+        },
     ],
     "description": "A bare text is cron in UTC. endAt is later than startAt, and the calendar must exist.",
 }
@@ -224,11 +254,13 @@ TASK: Final[Schema] = closed(
                 "group": text(128, pattern=f"^{GROUP}$"),
                 "priority": choice(Priority),
                 "labels": listed(NAME, TAGS_MAX, distinct=True),
+                "publishes": _DATASET_NAMES,
             }
         ),
     },
     required=["id"],
-    description="It needs tasks of the same job, and nothing that needs it; slots go with a pool, branch not with map.",
+    description="It needs tasks of the same job, and nothing that needs it; slots go with a pool, neither branch nor "
+    "publishes with map.",
     allOf=[
         {"anyOf": [only("run", ref("Step"), ["command"]), only("command", COMMAND, ["run"])]},
         _ONE_RETRY,
@@ -256,6 +288,7 @@ FIELDS: Final[Mapping[str, Schema]] = all_optional(
         "deadline": _DEADLINE,
         "pauseAfterFailures": whole(1, FAILURES_MAX),
         "cache": _CACHE,
+        "publishes": _DATASET_NAMES,
         "notify": ref("Notices"),
         "params": anything(PARAMS_BYTES_MAX),
         "tags": _TAGS,
@@ -277,18 +310,37 @@ _ONE_STEP: Final = {
         only("template", NAME, (*STEP_FIELDS, "template")),
     ]
 }
+_WITH: Final = {**anything(WITH_BYTES_MAX), "description": "Values of the template's parameters, by their names."}
+_WITH_A_TEMPLATE: Final = {"anyOf": [without("with"), only("template", NAME, ())]}
+_PARAMETERS: Final = mapped(
+    f"^{PARAMETER_NAME}$",
+    closed(
+        all_optional(
+            {
+                "type": choice(Kind),
+                "default": {},
+                "enum": {"type": "array", "items": {}, "minItems": 1, "maxItems": ENUM_MAX},
+                "description": text(1_024, least=0),
+            }
+        ),
+        description="The default and every value of the enum are of the type; the default is one of the enum.",
+    ),
+    PARAMETERS_MAX,
+)
 _DEFINITION: Final = "A job, in the long or the short form. No text in it contains U+0000; see the limits in the docs."
 
 
 def components(kinds: Collection[str], operators: Installed = NOTHING_INSTALLED) -> dict[str, Any]:
     """The named schemas, for a place that runs steps of these kinds, and of operators that are installed there."""
-    fields = {**FIELDS, "template": optional(NAME)}
-    rules = [_ONE_STEP, _ONE_RETRY, _AFTER_ONCE]
+    fields = {**FIELDS, "template": optional(NAME), "with": optional(_WITH)}
+    rules = [_ONE_STEP, _ONE_RETRY, _AFTER_ONCE, _WITH_A_TEMPLATE]
     return {
         "Step": step(kinds, operators),
         **{name: part for offer in operators.values() for name, part in offer.parts.items()},
         "Schedule": SCHEDULE,
         "JobNames": _JOB_NAMES,
+        "After": _AFTER,
+        "Datasets": _DATASETS,
         "EventRules": _EVENTS,
         "Blackouts": listed(_BLACKOUT, BLACKOUTS_MAX),
         "Notices": _NOTICES,
@@ -298,7 +350,12 @@ def components(kinds: Collection[str], operators: Installed = NOTHING_INSTALLED)
         "JobChange": closed(
             {"name": NAME, **fields}, allOf=rules, description=f"{_DEFINITION} A name is that of the path."
         ),
-        "JobTemplate": closed(FIELDS, allOf=[_AT_MOST_ONE_STEP, _ONE_RETRY, _AFTER_ONCE]),
+        "JobTemplate": closed(
+            {**FIELDS, "parameters": optional(_PARAMETERS)},
+            description="Where it has parameters, ${with.NAME} may stand for any value in it; what that must be shows "
+            "when a job gives it.",
+            allOf=[_AT_MOST_ONE_STEP, _ONE_RETRY, _AFTER_ONCE],
+        ),
         "Calendar": closed(
             {
                 "id": NAME,

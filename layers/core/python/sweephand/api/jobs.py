@@ -27,6 +27,7 @@ from sweephand.api.shapes import (
 )
 from sweephand.domain.ids import JobKey, JobName
 from sweephand.domain.job import Head, Job, JobStatus
+from sweephand.domain.job_templates import WITH, filled
 from sweephand.domain.kinds import KINDS, read_step
 from sweephand.domain.sensor import SENSOR
 from sweephand.domain.targets import AWS_KINDS, Targets
@@ -227,7 +228,16 @@ def explain_job(job: InPath) -> Answer:
 def put_definition(ask: Asked, document: Mapping[str, Any], *, expected: int | None) -> Head:
     """Put a definition in force, after a template it names has been filled in."""
     given = checked_definition(ask, document)
-    return put(ask.world, ask.namespace, given, actor=ask.caller.actor, expected=expected, operators=ask.operators)
+    named = document.get("template")
+    return put(
+        ask.world,
+        ask.namespace,
+        given,
+        actor=ask.caller.actor,
+        expected=expected,
+        note=f"from template {named}" if named else "",
+        operators=ask.operators,
+    )
 
 
 def checked_definition(ask: Asked, document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -248,14 +258,16 @@ def triggered(ask: Asked, job: str, body: bodies.TriggerBody) -> dict[str, Any]:
 
 
 def _with_template(ask: Asked, document: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = {field: value for field, value in document.items() if field != "template"}
-    named = document.get("template")
+    given = {field: value for field, value in document.items() if field not in ("template", WITH)}
+    named, values = document.get("template"), document.get(WITH)
     if named is None:
+        if values is not None:
+            raise InvalidInput("'with' gives values to a template's parameters: name the 'template' beside it.", WITH)
         return given
     stored = ask.world.shared.get(ask.namespace, TEMPLATE, named) if isinstance(named, str) else None
     if stored is None:
         raise InvalidInput(f"There is no template '{str(named)[:128]}': create it first.", "template")
-    shared = dict(stored[1])
+    shared = filled(stored[1], values, template=named)
     for rivals in _RIVALS:
         if any(given.get(field) is not None for field in rivals):
             shared = {field: value for field, value in shared.items() if field not in rivals}

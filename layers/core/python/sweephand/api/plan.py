@@ -13,6 +13,7 @@ from sweephand.api.asked import Answer, Asked, answer, asked
 from sweephand.api.jobs import checked_definition
 from sweephand.api.schemas import Definition, says
 from sweephand.api.shapes import differences, fire_shape
+from sweephand.domain.changes import in_words
 from sweephand.domain.definition import document_of, parse
 from sweephand.domain.ids import JobKey, JobName
 from sweephand.domain.job import JobStatus
@@ -75,7 +76,8 @@ def _foreseen(ask: Asked, schedule: Schedule) -> dict[str, Any]:
 def _difference(ask: Asked, name: JobName, document: Mapping[str, Any]) -> dict[str, Any]:
     head = ask.world.jobs.head(JobKey(ask.namespace, name))
     if head is None or head.status is JobStatus.DELETED:
-        return {"action": "create", "version": None, "changes": []}
+        return {"action": "create", "version": None, "changes": [], "summary": in_words(None, document)}
     current = version_of(ask.world, head.key, head.version).document
     changes = differences(current, dict(document))
-    return {"action": "change" if changes else "none", "version": head.version, "changes": changes}
+    summary = in_words(current, document)
+    return {"action": "change" if changes else "none", "version": head.version, "changes": changes, "summary": summary}

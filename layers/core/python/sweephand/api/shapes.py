@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from sweephand.domain.changes import in_words
 from sweephand.domain.dag import state_of
 from sweephand.domain.ids import JobKey, run_id_of_fire
 from sweephand.domain.job import Head, Job, JobStatus, JobVersion
@@ -210,6 +211,7 @@ def version_shape(version: JobVersion, before: JobVersion | None) -> Shape:
         "createdBy": version.created_by,
         "definition": version.document,
         "changes": differences(before.document if before else None, version.document),
+        "summary": in_words(before.document if before else None, version.document),
     }
 
 

@@ -16,7 +16,8 @@ from sweephand.api.jobs import checked_definition
 from sweephand.api.schemas import Cursor, InPath, Limit, says
 from sweephand.api.shapes import moment, page
 from sweephand.domain.definition import TEMPLATE_FIELDS, parse
-from sweephand.domain.fields import nearest
+from sweephand.domain.fields import nearest, refusal
+from sweephand.domain.job_templates import PARAMETERS, filled, is_left_open, samples_of
 from sweephand.engine.share import (
     CALENDAR,
     POOL,
@@ -180,12 +181,17 @@ def _shape(name: str, version: int, document: Mapping[str, Any]) -> dict[str, An
 
 def _check_template(ask: Asked, document: Mapping[str, Any]) -> None:
     """A template is part of a definition: fields of one, except the name, which is the job's own."""
-    wrong = next((field for field in document if field not in TEMPLATE_FIELDS), None)
+    wrong = next((field for field in document if field not in (*TEMPLATE_FIELDS, PARAMETERS)), None)
     if wrong is not None:
-        hint = nearest(wrong, TEMPLATE_FIELDS)
+        hint = nearest(wrong, (*TEMPLATE_FIELDS, PARAMETERS))
         raise InvalidInput(f"There is no field '{wrong[:64]}' in a template{hint}", wrong[:64])
-    # What would be refused in every job that uses it is refused here.
-    job = {"name": "a-job-of-this-template", **document}
+    # What would be refused in every job that uses it is refused here; what depends on a job's own values is not.
+    job = {"name": "a-job-of-this-template", **filled(document, samples_of(document), template="this one")}
     if all(document.get(field) is None for field in STEP_FIELDS):
         job["command"] = ["true"]
-    parse(checked_definition(ask, job), namespace=ask.namespace, now=ask.now, operators=ask.operators)
+    try:
+        parse(checked_definition(ask, job), namespace=ask.namespace, now=ask.now, operators=ask.operators)
+    except InvalidInput as refused:
+        errors = [(path, message) for path, message in refused.errors if not is_left_open(document, path)]
+        if errors:
+            raise refusal(errors) from None

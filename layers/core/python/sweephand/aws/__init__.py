@@ -18,6 +18,7 @@ from sweephand.aws.control import SHARDS_DEFAULT, DynamoShards, DynamoSlots
 from sweephand.aws.dags import DynamoDags
 from sweephand.aws.due import DynamoDue
 from sweephand.aws.fargate import Cluster, Fargate, images_of
+from sweephand.aws.happening import handed_over, happening_of
 from sweephand.aws.jobs import DynamoJobs
 from sweephand.aws.live import Connections
 from sweephand.aws.logs import CloudWatchLogs
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
     from types_boto3_sqs.client import SQSClient
 
+    from sweephand.aws.filed import S3JobFiles
+
 __all__ = [
     "CONFIG",
     "KEEP_RUNS",
@@ -66,7 +69,10 @@ __all__ = [
     "connections",
     "dag_machine",
     "execute_target",
+    "handed_over",
+    "happening_of",
     "images_of",
+    "job_files",
     "logs",
     "outcome_of_machine",
     "packs",
@@ -167,6 +173,13 @@ def packs(bucket: str, config: Config) -> S3Packs:
     """The code of `python` tasks."""
     signing = config.merge(Config(signature_version="s3v4"))
     return S3Packs(lambda: boto3.client("s3", config=signing), bucket)
+
+
+def job_files(bucket: str, config: Config) -> S3JobFiles:
+    """The job files in a bucket."""
+    from sweephand.aws.filed import S3JobFiles  # late: one function scans, and the others begin without
+
+    return S3JobFiles(boto3.client("s3", config=config), bucket)
 
 
 def archive(names: Names, config: Config) -> Archive:

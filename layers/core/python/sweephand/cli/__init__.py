@@ -8,6 +8,8 @@ from sweephand.cli import (  # noqa: F401
     apply,
     backfills,
     code,
+    datasets,
+    files,
     jobs,
     logs,
     people,

@@ -48,7 +48,11 @@ def definition_of(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _occasion(said: Any) -> str:
-    """A schedule's main value: a text, the names of jobs, or the sources of events."""
+    """A schedule's main value: a text, the names of jobs or datasets, or the sources of events."""
+    if isinstance(said, dict):
+        quantity = "any" if said.get("any") else "all"
+        window = f" {said['window']}" if said.get("window") else ""
+        return f"{quantity} of {_occasion(said.get(quantity) or [])}{window}"
     if not isinstance(said, list):
         return str(said)
     return ", ".join(str(one.get("source")) if isinstance(one, dict) else str(one) for one in said)
@@ -59,7 +63,7 @@ def _when(job: Any) -> str:
     if isinstance(schedule, str):
         return visible(schedule)
     said = schedule or {}
-    for kind in ("cron", "every", "at", "after", "events"):
+    for kind in ("cron", "every", "at", "after", "datasets", "events"):
         if said.get(kind):
             zone = said.get("timezone")
             text = _occasion(said[kind])
@@ -257,13 +261,15 @@ def plan(session: Session, name: str) -> None:
 @pass_session
 def versions(session: Session, job: str) -> None:
     """List the versions of a job's definition, with what each changed."""
-    columns = (
-        field("version"),
-        at("createdAt", "CREATED"),
-        field("createdBy", "BY"),
-        Column("CHANGES", lambda row: "; ".join(difference(row.get("changes") or ())) or "-"),
-    )
-    session.output.rows(session.client.versions(job), columns, none="There is no version.")
+    if session.as_json:
+        session.output.rows(session.client.versions(job), (field("version"),), none="")
+        return
+    for version in session.client.versions(job):
+        session.output.say(
+            f"version {version['version']}  {local(version['createdAt'])}  {visible(version['createdBy'])}"
+        )
+        for line in version.get("summary") or ["no change"]:
+            session.output.say(f"    {visible(line)}")
 
 
 @program.command(example="sweephand rollback daily-report 3")

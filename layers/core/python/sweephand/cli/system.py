@@ -46,6 +46,13 @@ SHELLS: Final = ("bash", "zsh", "fish")
 @click.option(
     "--containers-as-processes", is_flag=True, help="Run the commands of containers here, without their images."
 )
+@click.option(
+    "--jobs",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="A folder of job files (YAML, JSON) that is scanned for changes.",
+)
+@click.option("--keep-jobs", is_flag=True, help="Keep jobs whose files are removed.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what it does.")
 @click.pass_context
 def up(
@@ -60,6 +67,8 @@ def up(
     aws_target: tuple[str, ...],
     aws_action: tuple[str, ...],
     containers_as_processes: bool,
+    jobs: Path | None,
+    keep_jobs: bool,
     verbose: bool,
 ) -> None:
     """Start Sweephand on this machine, for this machine only."""
@@ -78,6 +87,8 @@ def up(
         aws_targets=aws_target,
         aws_actions=aws_action,
         containers_as_processes=containers_as_processes,
+        jobs=jobs,
+        keep_jobs=keep_jobs,
     )
     context.exit(code)
 

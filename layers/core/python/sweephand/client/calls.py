@@ -306,6 +306,18 @@ class Client:
         """An event, which fires the jobs that wait for it; the same id again fires none."""
         return self._post("/events", {"source": source, "type": type_, "detail": dict(detail or {}), **_given(id=id_)})
 
+    def files(self, *, status: str | None = None) -> Iterator[Document]:
+        """Every job file that the server scans, and what became of it."""
+        return self._http.pages("/files", {"status": status})
+
+    def datasets(self) -> Iterator[Document]:
+        """Every dataset: who publishes it, who subscribes to it, its last update."""
+        return self._http.pages("/datasets")
+
+    def update_dataset(self, dataset: str, *, id_: str | None = None) -> Document:
+        """An update from outside, which runs who subscribes; the same id again runs nobody."""
+        return self._post("/datasets" + segments(dataset, "updates"), _given(id=id_))
+
     def deadletters(self) -> Iterator[Document]:
         """Runs that failed for good, the newest first; the id of each is `job:run`."""
         return self._http.pages("/deadletters")

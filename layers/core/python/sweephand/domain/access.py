@@ -59,6 +59,8 @@ class PrincipalKind(StrEnum):
     USER = "user"
     AGENT = "agent"
     """By the lease of one run, for as long as it is its own."""
+    FILE = "file"
+    """By a job file that is scanned; nobody calls as one."""
 
 
 class Caller(Struct, frozen=True):

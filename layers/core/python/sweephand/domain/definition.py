@@ -39,6 +39,7 @@ from sweephand.domain.job import (
 )
 from sweephand.domain.kinds import NOTHING_INSTALLED, Installed, Step, read_step, read_stored_step
 from sweephand.domain.limits import CATCHUP_MAX, HOLDERS_MAX, TASKS_MAX
+from sweephand.domain.occasions import DATASETS, JOB_NAMES, read_occasions
 from sweephand.domain.plain import plain
 from sweephand.domain.references import reference_errors
 from sweephand.domain.retry import Retry
@@ -53,7 +54,7 @@ from sweephand.domain.task_definition import (
     read_step_of,
     read_task,
 )
-from sweephand.domain.timetable import JOB_NAMES, read_occasions, read_schedule
+from sweephand.domain.timetable import read_schedule
 from sweephand.errors import InvalidInput
 
 __all__ = ["TEMPLATE_FIELDS", "decode_version", "document_of", "encode_version", "parse"]
@@ -85,6 +86,7 @@ TEMPLATE_FIELDS: Final = (
     "deadline",
     "pauseAfterFailures",
     "cache",
+    "publishes",
     "notify",
     "params",
     "tags",
@@ -107,6 +109,8 @@ _ELSEWHERE: Final = {
     "endAt": "schedule.endAt",
     "jitter": "schedule.jitter",
     "after": "schedule.after",
+    "datasets": "schedule.datasets",
+    "events": "schedule.events",
     "attempts": "retry.attempts",
     "pool": "concurrency.pool",
 }
@@ -232,12 +236,16 @@ def _job(
     document: Mapping[str, Any], schedule: Reader[Schedule | None], step: Reader[Step], *, is_stored: bool = False
 ) -> Job:
     fields = Fields(document, "")
-    after, events = read_occasions(document)
+    occasions = read_occasions(document)
     job = Job(
         name=fields.get("name", name, "", required=True),
         schedule=fields.get("schedule", schedule, None),
-        after=after,
-        events=events,
+        after=occasions.after,
+        after_rule=occasions.after_rule,
+        datasets=occasions.datasets,
+        datasets_quantity=occasions.datasets_quantity,
+        events=occasions.events,
+        publishes=fields.get("publishes", DATASETS, ()),
         description=fields.get("description", _DESCRIPTION, ""),
         catchup=fields.get("catchup", _catchup, _CATCHUP),
         overlap=fields.get("overlap", _OVERLAP, Overlap.ALLOW),

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
+
+from sweephand.domain.fields import json_bytes
+
+DETAIL_BYTES_MAX: Final = 32_768
 
 
 class EventRule(Struct, frozen=True):
@@ -27,6 +31,13 @@ class Event(Struct, frozen=True):
     type: str
     detail: Mapping[str, Any] = field(default_factory=dict)
     id: str | None = None
+
+    @property
+    def as_params(self) -> dict[str, Any]:
+        """What a run that it makes gets of it; a detail that is too large for a run's parameters is left out."""
+        told: dict[str, Any] = {"source": self.source, "type": self.type, "id": self.id, "detail": dict(self.detail)}
+        size = json_bytes(self.detail)
+        return told if size <= DETAIL_BYTES_MAX else {**told, "detail": {}, "detailBytes": size}
 
 
 def _matches(pattern: Any, value: Any) -> bool:

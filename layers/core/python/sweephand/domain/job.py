@@ -14,6 +14,7 @@ from sweephand.domain.events import EventRule
 from sweephand.domain.ids import JobKey
 from sweephand.domain.lifecycle import Lifecycle
 from sweephand.domain.limits import MAPPED_USUAL_MAX
+from sweephand.domain.occasions import AfterRule, Quantity
 from sweephand.domain.retry import Retry
 from sweephand.domain.schedule import Schedule
 
@@ -187,6 +188,8 @@ class Task(Struct, frozen=True):
     labels: tuple[str, ...] = ()
     group: str | None = None
     """Where people see it: `ingest.raw` is the group `raw` within the group `ingest`."""
+    publishes: tuple[str, ...] = ()
+    """Datasets that its success updates."""
 
 
 class Job(Struct, frozen=True):
@@ -197,8 +200,15 @@ class Job(Struct, frozen=True):
     schedule: Schedule | None = None
     after: tuple[str, ...] = ()
     """Jobs whose success makes this one run."""
+    after_rule: AfterRule = field(default_factory=AfterRule)
+    """How their successes are taken together."""
+    datasets: tuple[str, ...] = ()
+    """Datasets whose updates make this one run."""
+    datasets_quantity: Quantity = Quantity.ALL
     events: tuple[EventRule, ...] = ()
     """Events that make this one run."""
+    publishes: tuple[str, ...] = ()
+    """Datasets that a success of a run updates."""
     description: str = ""
     catchup: Catchup = field(default_factory=Catchup)
     overlap: Overlap = Overlap.ALLOW
@@ -220,13 +230,22 @@ class Job(Struct, frozen=True):
         """Whether its runs are of tasks that have runs of their own: several, or one that is mapped or conditional."""
         return len(self.tasks) > 1 or self.tasks[0].map is not None or self.tasks[0].condition is not None
 
+    @property
+    def updates(self) -> tuple[str, ...]:
+        """The datasets that a success updates, of a run or, where this is the job of one task, of that task's run."""
+        of_its_task = () if self.is_dag else self.tasks[0].publishes
+        return tuple(dict.fromkeys((*self.publishes, *of_its_task)))
+
     def of_task(self, task: Task) -> Job:
         """The job of this one task, of which the task's runs are runs: what is about whole runs is left out."""
         return replace(
             self,
             tasks=(replace(task, needs=(), map=None, condition=None),),
             after=(),
+            after_rule=AfterRule(),
+            datasets=(),
             events=(),
+            publishes=(),
             overlap=Overlap.ALLOW,
             start_deadline=None,
             concurrency=Concurrency(pool=task.pool, slots=task.slots),

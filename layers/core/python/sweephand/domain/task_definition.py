@@ -10,6 +10,7 @@ from sweephand.domain.fields import Fields, Reader, choice, duration, flag, list
 from sweephand.domain.job import A_MOMENT, Cache, Map, Priority, Task, TriggerRule
 from sweephand.domain.kinds import Step, argv
 from sweephand.domain.limits import CONDITION_CHARS_MAX, HOLDERS_MAX, MAPPED_MAX, MAPPED_USUAL_MAX, TASKS_MAX
+from sweephand.domain.occasions import DATASETS
 from sweephand.domain.retry import Backoff, Retry
 from sweephand.domain.templates import Reference, check, pieces
 from sweephand.errors import InvalidInput
@@ -80,9 +81,12 @@ def read_task(value: Any, path: str, *, step: Reader[Step], is_stored: bool = Fa
         priority=fields.get("priority", PRIORITY, None),
         labels=fields.get("labels", _LABELS, ()),
         group=fields.get("group", _GROUP, None),
+        publishes=fields.get("publishes", DATASETS, ()),
     )
     if task.branch and task.map is not None:
         fields.refuse("branch", "A mapped task cannot be a branch: its instances would choose each for themselves.")
+    if task.publishes and task.map is not None:
+        fields.refuse("publishes", "A mapped task has many successes: let the job, or a task that needs it, publish.")
     if fields.given("slots") and not fields.given("pool"):
         fields.refuse("slots", "'slots' is what the task takes of its 'pool': they go together.")
     fields.done()

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from sweephand.domain.fields import json_bytes, nearest, refusal, shown
 from sweephand.domain.job import Job, Task
+from sweephand.domain.occasions import local_day
 from sweephand.domain.plain import DEPTH_MAX
 from sweephand.domain.run import Run
 from sweephand.errors import InvalidInput
@@ -218,7 +219,7 @@ def run_facts(run: Run, job: Job, task: Task) -> dict[str, Any]:
         "fireAt": _instant(fire_at),
         "attempt": run.attempt,
         "idempotencyKey": run.idempotency_key(task.id),
-        "localDate": (schedule.local(fire_at) if schedule is not None else fire_at).date().isoformat(),
+        "localDate": local_day(fire_at, schedule.timezone if schedule else job.after_rule.timezone).isoformat(),
     }
     cache = task.cache or job.cache
     if not _mentions([task.spec, cache.key if cache else ""], _INTERVAL):

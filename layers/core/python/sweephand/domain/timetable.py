@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from sweephand.domain.cron import Cron
-from sweephand.domain.events import EventRule
-from sweephand.domain.fields import Fields, choice, duration, instant, listed, name, object_of, text
+from sweephand.domain.fields import Fields, choice, duration, instant, listed, name
+from sweephand.domain.occasions import EVENTS, read_after, read_datasets, read_timezone
 from sweephand.domain.schedule import (
     BLACKOUTS_MAX,
     EPOCH,
@@ -24,23 +23,15 @@ from sweephand.domain.schedule import (
     HoldPolicy,
     Schedule,
 )
-from sweephand.domain.zones import zone
 from sweephand.errors import InvalidInput
 
-__all__ = ["JOB_NAMES", "read_occasions", "read_schedule"]
+__all__ = ["read_schedule"]
 
-DEPENDENCIES_MAX: Final = 100
-EVENTS_MAX: Final = 50
-MATCH_BYTES_MAX: Final = 4_096
-
-JOB_NAMES: Final = listed(name, DEPENDENCIES_MAX, least=1, distinct=True)
 _GAP: Final = choice(Gap)
 _FOLD: Final = choice(Fold)
 _HOLD_POLICY: Final = choice(HoldPolicy)
 _PERIOD: Final = duration(timedelta(seconds=1), PERIOD_MAX)
 _JITTER: Final = duration(most=JITTER_MAX)
-_EVENT_NAME: Final = text(256)
-_MATCH: Final = object_of(MATCH_BYTES_MAX)
 
 
 def read_schedule(value: Any, path: str, *, namespace: str, job: Any, now: datetime) -> Schedule | None:
@@ -62,15 +53,16 @@ def read_schedule(value: Any, path: str, *, namespace: str, job: Any, now: datet
     gap, fold = fields.get("dst", _dst, (Gap.SHIFT, Fold.FIRST))
     start_at = fields.get("startAt", instant, None)
     end_at = fields.get("endAt", instant, None)
-    timezone = fields.get("timezone", _timezone, "UTC")
+    timezone = fields.get("timezone", read_timezone, "UTC")
     jitter = fields.get("jitter", _JITTER, timedelta(0))
     calendar = fields.get("calendar", name, None)
     blackouts = fields.get("blackouts", _BLACKOUTS, ())
-    if job in fields.get("after", JOB_NAMES, ()):
+    if job in fields.get("after", read_after, ((),))[0]:
         fields.refuse("after", "A job cannot come after itself.")
-    fields.get("events", _EVENTS, ())
-    if not fields.given("cron", "every", "at", "after", "events"):
-        fields.refuse("", "A schedule needs one of cron, every, at, after and events.")
+    fields.get("datasets", read_datasets, None)
+    fields.get("events", EVENTS, ())
+    if not fields.given("cron", "every", "at", "after", "datasets", "events"):
+        fields.refuse("", "A schedule needs one of cron, every, at, after, datasets and events.")
     fields.done()
     found: Cron | Every | At
     if recurrence is not None:
@@ -85,33 +77,11 @@ def read_schedule(value: Any, path: str, *, namespace: str, job: Any, now: datet
     return Schedule(found, timezone, gap, fold, start_at, end_at, jitter, calendar, blackouts)
 
 
-def read_occasions(document: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[EventRule, ...]]:
-    """The jobs and the events that make a job run, from a document whose fields `read_schedule` refuses if wrong."""
-    schedule = document.get("schedule")
-    given = schedule if isinstance(schedule, Mapping) else {}
-    after = given.get("after") or document.get("dependencies") or ()
-    events = given.get("events") or ()
-    try:
-        return JOB_NAMES(list(after), "") if after else (), _EVENTS(list(events), "") if events else ()
-    except (InvalidInput, TypeError):
-        return (), ()
-
-
 def _begun(recurrence: Cron | Every, start_at: datetime | None, now: datetime) -> Cron | Every:
     """A rate counts from its start or, as EventBridge has it, from when it is made."""
     if isinstance(recurrence, Cron):
         return recurrence
     return replace(recurrence, anchor=start_at or now.replace(microsecond=0))
-
-
-def _timezone(value: Any, path: str) -> str:
-    if not isinstance(value, str):
-        raise InvalidInput("A time zone is an IANA name, such as Europe/Berlin.", path)
-    try:
-        zone(value)
-    except InvalidInput as refused:
-        raise InvalidInput(refused.message, path) from None
-    return value
 
 
 def _dst(value: Any, path: str) -> tuple[Gap, Fold]:
@@ -133,16 +103,4 @@ def _blackout(value: Any, path: str) -> Blackout:
         raise InvalidInput(refused.message, path) from None
 
 
-def _event(value: Any, path: str) -> EventRule:
-    fields = Fields(value, path)
-    rule = EventRule(
-        fields.get("source", _EVENT_NAME, "", required=True),
-        fields.get("type", _EVENT_NAME, None),
-        fields.get("match", _MATCH, {}),
-    )
-    fields.done()
-    return rule
-
-
 _BLACKOUTS: Final = listed(_blackout, BLACKOUTS_MAX)
-_EVENTS: Final = listed(_event, EVENTS_MAX, least=1)

@@ -17,8 +17,9 @@ from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.zones import TZDATA_VERSION
 from sweephand.engine.ledger import ledger, runs_between
-from sweephand.engine.lookup import job_of
+from sweephand.engine.lookup import definition_of, job_of
 from sweephand.engine.planning import carrying_entry, letter_for, plan_jobs
+from sweephand.engine.publish import publish_success, publishing_tasks
 from sweephand.engine.release import release
 from sweephand.engine.wire import dependents_of
 from sweephand.errors import Defect, Unavailable
@@ -97,10 +98,13 @@ def audit_job(world: World, head: Head, *, recent: timedelta = RECENT) -> Audite
 
 
 def _release(world: World, head: Head, runs: Iterable[Run], now: datetime) -> int:
-    """Let dependents go on after recent successes, in case nobody followed those."""
-    recent = [run for run in runs if run.state is RunState.SUCCEEDED and run.changed_at > now - FOLLOWED_BACK]
-    dependents = dependents_of(world, head.key) if recent else []
-    return sum(release(world, dependents, run) for run in recent) if dependents else 0
+    """Let dependents and subscribers go on after recent successes, in case nobody followed those."""
+    recent = [run for run in runs if run.changed_at > now - FOLLOWED_BACK or not run.is_terminal]
+    succeeded = [run for run in recent if run.state is RunState.SUCCEEDED]
+    dependents = dependents_of(world, head.key) if succeeded else []
+    released = sum(release(world, dependents, run) for run in succeeded) if dependents else 0
+    tasks = [run.key.of_task(task) for run in recent for task in publishing_tasks(definition_of(world, run))]
+    return released + sum(publish_success(world, run) for run in (*succeeded, *world.runs.several(tasks)))
 
 
 def _resend(world: World, head: Head, runs: Iterable[Run], now: datetime) -> int:

@@ -1,5 +1,5 @@
-"""What follows from changes of runs: the status view, the jobs that come after, the tasks that wait for them, and the
-backfills that they are of."""
+"""What follows from changes of runs: the status view, the jobs that come after, datasets, the tasks that wait
+for them, and the backfills that they are of."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sweephand.domain.run import Run, RunState
 from sweephand.engine.backfill import follow_backfills
 from sweephand.engine.hear import hear
 from sweephand.engine.project import project
+from sweephand.engine.publish import publish_success
 from sweephand.engine.release import release
 from sweephand.engine.subrun import tell_parent
 from sweephand.engine.wire import dependents_of
@@ -16,7 +17,7 @@ from sweephand.ports import World
 
 
 def follow(world: World, batch: str, runs: Sequence[Run]) -> int:
-    """Deal with a batch of changed runs; how many dependents that released. A replayed batch changes nothing.
+    """Deal with a batch of changed runs; how many new runs came of it. A replayed batch changes nothing.
 
     Of tasks, only the end matters: whoever advances their run hears of it here, should nobody have said so.
     """
@@ -28,4 +29,5 @@ def follow(world: World, batch: str, runs: Sequence[Run]) -> int:
     follow_backfills(world, whole)
     succeeded = [run for run in whole if run.state is RunState.SUCCEEDED]
     dependents = {key: dependents_of(world, key) for key in {run.key.job for run in succeeded}}
-    return sum(release(world, dependents[run.key.job], run) for run in succeeded if dependents[run.key.job])
+    released = sum(release(world, dependents[run.key.job], run) for run in succeeded if dependents[run.key.job])
+    return released + sum(publish_success(world, run) for run in runs if run.state is RunState.SUCCEEDED)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any
 
 from sweephand.domain.events import Event
 from sweephand.domain.ids import JobKey, JobName, Namespace
@@ -27,7 +25,7 @@ def occur(world: World, namespace: Namespace, event: Event) -> list[Run]:
         if job is None or not any(rule.accepts(event) for rule in job.events):
             continue
         same = _same(event) if event.id is not None else None
-        params = {"event": _as_params(event)}
+        params = {"event": event.as_params}
         with suppress(NotFound):  # it was deleted since we looked, which is no other listener's concern
             runs.append(trigger(world, key, params=params, idempotency_key=same, cause=Trigger.EVENT))
     return runs
@@ -36,7 +34,3 @@ def occur(world: World, namespace: Namespace, event: Event) -> list[Run]:
 def _same(event: Event) -> str:
     """One text for one source and id, which are any texts themselves."""
     return "event/" + blake2b(json.dumps([event.source, event.id]).encode(), digest_size=16).hexdigest()
-
-
-def _as_params(event: Event) -> Mapping[str, Any]:
-    return {"source": event.source, "type": event.type, "id": event.id, "detail": dict(event.detail)}

@@ -15,6 +15,7 @@ from sweephand.domain.dag import ENDED, FAILED, state_of
 from sweephand.domain.guard import Skip, Start, Void, Wait, admit, guard
 from sweephand.domain.ids import JobKey, JobName, RunKey, run_id_of_fire
 from sweephand.domain.job import Head, Job, JobEvent, JobStatus
+from sweephand.domain.occasions import Quantity, Window
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import UNSTARTED, Run, RunState
 from sweephand.domain.task import TaskState
@@ -221,12 +222,23 @@ def _idle_summary(world: World, job: Job, key: JobKey) -> str:
     if job.after:
         absent = [name for name in job.after if world.jobs.head(JobKey(key.namespace, JobName(name))) is None]
         missing = f" There is no job {', '.join(absent)}." if absent else ""
-        return f"It runs when {', '.join(job.after)} succeed.{missing}"
+        return f"It runs {_after_in_words(job)}.{missing}"
+    if job.datasets:
+        any_of = "any of " if job.datasets_quantity is Quantity.ANY else ""
+        return f"It runs when {any_of}the datasets {', '.join(job.datasets)} are updated."
     if job.events:
         return f"It runs when an event of {', '.join(sorted({rule.source for rule in job.events}))} comes."
     if job.schedule is not None:
         return "Its schedule has no fire to come."
     return "It has no schedule: it runs when somebody triggers it."
+
+
+def _after_in_words(job: Job) -> str:
+    rule, names = job.after_rule, ", ".join(job.after)
+    every = "once a day, when" if rule.window is Window.SAME_DAY else "when"
+    how = f"any of {names} succeeds" if rule.quantity is Quantity.ANY else f"{names} succeed"
+    day = f" for the same day in {rule.timezone}" if rule.window is Window.SAME_DAY else ""
+    return f"{every} {how}{day}"
 
 
 def blocker(reason: Reason) -> Blocker:

@@ -1,4 +1,4 @@
-"""Note down which jobs come after which, and which listen for what, so that nobody has to search for them.
+"""Note down which jobs come after which, which publish, subscribe and listen for what, so that nobody has to search.
 
 The notes only grow, and say too much rather than too little: whoever follows one looks at the job's present version.
 """
@@ -15,8 +15,11 @@ from sweephand.engine.lookup import present_job
 from sweephand.errors import InvalidInput
 from sweephand.ports import World
 
+DATASET: Final = "dataset"
 DEPENDENTS_MAX: Final = 1_000
-"""Jobs that may come after one job, or listen to one source."""
+"""Jobs that may come after one job, publish or subscribe to one dataset, or listen to one source."""
+_PUBLISHERS: Final = "publishers"
+_SUBSCRIBERS: Final = "subscribers"
 _CHAIN_MAX: Final = 1_000
 
 
@@ -24,9 +27,13 @@ def wire(world: World, key: JobKey, job: Job) -> None:
     """Note down what makes this job run; before its version is in force, so that nothing is missed. Safe to repeat."""
     cycle = cycle_of(world, key, job)
     if cycle is not None:
-        raise InvalidInput(f"These jobs come after each other: {cycle}.", "schedule.after")
+        raise InvalidInput(f"These jobs come after each other: {cycle}.", f"schedule.{_path_of(job)}")
     for upstream in job.after:
         _note(world, key, "dependents", upstream, "schedule.after")
+    for dataset in published_by(job):
+        _note(world, key, DATASET, dataset, "publishes", _PUBLISHERS)
+    for dataset in job.datasets:
+        _note(world, key, DATASET, dataset, "schedule.datasets", _SUBSCRIBERS)
     for source in {rule.source for rule in job.events}:
         _note(world, key, "listeners", _source_name(source), "schedule.events")
 
@@ -41,21 +48,36 @@ def listeners_of(world: World, namespace: Namespace, source: str) -> list[str]:
     return _noted(world, namespace, "listeners", _source_name(source))
 
 
+def published_by(job: Job) -> list[str]:
+    """Every dataset that a run of this job, or one of its tasks, updates."""
+    return sorted({*job.publishes, *(name for task in job.tasks for name in task.publishes)})
+
+
+def publishers_in(document: Document | None) -> list[str]:
+    """Names of jobs that may publish the dataset of this document."""
+    return list((document or {}).get(_PUBLISHERS, ()))
+
+
+def subscribers_in(document: Document | None) -> list[str]:
+    """Names of jobs that may subscribe to the dataset of this document."""
+    return list((document or {}).get(_SUBSCRIBERS, ()))
+
+
 def _noted(world: World, namespace: Namespace, kind: str, name: str) -> list[str]:
     stored = world.shared.get(namespace, kind, name)
     return list(stored[1]["jobs"]) if stored else []
 
 
-def _note(world: World, key: JobKey, kind: str, name: str, path: str) -> None:
+def _note(world: World, key: JobKey, kind: str, name: str, path: str, part: str = "jobs") -> None:
     def noted(document: Document | None) -> Document | None:
-        jobs = list(document["jobs"]) if document else []
+        jobs = list((document or {}).get(part, ()))
         if key.name in jobs:
             return None
         if len(jobs) >= DEPENDENTS_MAX:
             jobs = [job for job in jobs if present_job(world, JobKey(key.namespace, JobName(job)))]
         if len(jobs) >= DEPENDENTS_MAX:
             raise InvalidInput(f"{DEPENDENTS_MAX} jobs wait for the same thing already: that is the most.", path)
-        return {"jobs": sorted([*jobs, str(key.name)])}
+        return {**(document or {}), part: sorted([*jobs, str(key.name)])}
 
     edit(world, key.namespace, kind, name, noted)
 
@@ -67,20 +89,39 @@ def _source_name(source: str) -> str:
 
 def cycle_of(world: World, key: JobKey, job: Job) -> str | None:
     """The way on which a job would come after itself, drawn; it would run for ever."""
-    came_by: dict[str, str] = {name: str(key.name) for name in job.after}
-    waiting = list(job.after)
+    came_by: dict[str, str] = {}
+    waiting = [(str(key.name), job)]
     while waiting:
-        name = waiting.pop()
-        if name == key.name:
-            return _drawn(came_by, name)
-        upstream = present_job(world, JobKey(key.namespace, JobName(name)))
-        for further in upstream.after if upstream else ():
-            if further not in came_by:
-                came_by[further] = name
-                waiting.append(further)
+        name, of_name = waiting.pop()
+        for upstream in _upstreams(world, key, job, of_name):
+            if upstream == key.name:
+                return _drawn({**came_by, upstream: name}, upstream)
+            if upstream in came_by:
+                continue
+            came_by[upstream] = name
+            further = present_job(world, JobKey(key.namespace, JobName(upstream)))
+            if further is not None:
+                waiting.append((upstream, further))
         if len(came_by) > _CHAIN_MAX:
             raise InvalidInput(f"More than {_CHAIN_MAX} jobs come before it: that is the most.", "schedule.after")
     return None
+
+
+def _upstreams(world: World, key: JobKey, new: Job, job: Job) -> list[str]:
+    """The jobs that a job comes after, or that publish what it subscribes to; `new` is what `key` is about to be."""
+    found = list(job.after)
+    for dataset in job.datasets:
+        stored = world.shared.get(key.namespace, DATASET, dataset)
+        for name in dict.fromkeys([*publishers_in(stored[1] if stored else None), str(key.name)]):
+            other = new if name == key.name else present_job(world, JobKey(key.namespace, JobName(name)))
+            if other is not None and dataset in published_by(other):
+                found.append(name)
+    return found
+
+
+def _path_of(job: Job) -> str:
+    """Where a job says what it comes after."""
+    return "after" if job.after else "datasets"
 
 
 def _drawn(came_by: dict[str, str], name: str) -> str:

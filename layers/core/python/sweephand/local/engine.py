@@ -40,6 +40,10 @@ class Options(Struct, frozen=True):
     """Where its API is served."""
     containers_as_processes: bool = False
     """Whether containers run as processes of this machine, without their images."""
+    jobs: Path | None = None
+    """A folder whose job files are scanned."""
+    keep_jobs: bool = False
+    """Whether jobs stay whose files are removed."""
 
 
 class Engine(Struct, frozen=True):

@@ -79,6 +79,10 @@ class Runtime:
             self._loop("forget", lambda: forget_files(stores, now=clock.now())),
         ]
 
+    def also(self, name: str, step: Callable[[], timedelta]) -> None:
+        """Something more to do again and again; said before it starts."""
+        self._loops.append(self._loop(name, step))
+
     @property
     def defects(self) -> int:
         """How often something went wrong that must not; each is in the log, with its traceback."""

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Final, TextIO
 
 from sweephand.api.app import PUBLIC, Api
+from sweephand.api.filing import ApiFiling
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.addresses import Allowed
@@ -30,6 +31,7 @@ from sweephand.local.engine import Engine, Opening, Options, Stoppable
 from sweephand.local.examples import load_examples
 from sweephand.local.folder import ACTOR, admin_token, issuer_key, open_folder, secrets_key
 from sweephand.local.gateway import Gateway
+from sweephand.local.job_folder import JobFolder, Scanning
 from sweephand.local.runtime import Runtime
 from sweephand.local.server import HOST, App, Server, listen
 from sweephand.operators import Logging, Operator, Operators, Unpacked, containers_here
@@ -61,13 +63,15 @@ def up(
     aws_actions: Sequence[str] = (),
     task_limits: Sequence[str] = (),
     containers_as_processes: bool = False,
+    jobs: Path | None = None,
+    keep_jobs: bool = False,
 ) -> int:
     """Serve until Ctrl-C or SIGTERM; the exit code. Starting again goes on where it ended, or where it was killed."""
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
     try:
-        opening = _opening(engine)
+        opening = _opening(engine, jobs)
         Allowed.parse(http_may_reach, "http-may-reach")
         targets = Targets.of(aws_targets, aws_actions, remedy=REMEDY)
         bounds = parse_bounds(task_limits, "task-limit")
@@ -87,6 +91,8 @@ def up(
         bounds,
         f"http://{HOST}:{listening.getsockname()[1]}",
         containers_as_processes,
+        jobs,
+        keep_jobs,
     )
     with listening, _Stopping() as stopping:
         try:
@@ -165,14 +171,20 @@ def _on_sqlite(options: Options) -> Iterator[Engine]:
             token, key = admin_token(folder, runtime.world), issuer_key(folder)
             if options.examples:
                 stores.database.together(partial(load_examples, runtime.world, actor=ACTOR))
+        if options.jobs is not None:
+            scans = ApiFiling(runtime.world, kinds=_kinds(operators), operators=operators.steps, targets=targets)
+            scanned = JobFolder(options.jobs)
+            runtime.also("scan", Scanning(runtime.world, scanned, scans, removes=not options.keep_jobs).step)
         note = AS_PROCESSES_NOTE if options.containers_as_processes else ""
         yield Engine(_api(runtime.world, key, operators, targets), folder, token, runtime, note)
 
 
-def _opening(engine: str) -> Opening:
+def _opening(engine: str, jobs: Path | None = None) -> Opening:
     """How an engine is opened; what only one of them needs is not imported for another."""
     if engine == "sqlite":
         return _on_sqlite
+    if jobs is not None:
+        raise InvalidInput("The engine moto scans the bucket that the deployment has: --jobs is for sqlite.", "jobs")
     if not all(map(find_spec, ("boto3", "moto"))):
         raise InvalidInput("The engine moto is not installed: `pip install 'sweephand[moto]'` does it.", "engine")
     from sweephand.local.cloud.up import on_moto
@@ -191,8 +203,11 @@ def _aws(targets: Targets | None, clock: Clock) -> dict[str, Operator]:
 
 def _api(world: World, key: str, operators: Operators, targets: Targets | None) -> Api:
     issuer = Issuer(key.encode(), url=ISSUER, clock=world.clock)
-    kinds = operators.kinds - AWS_KINDS | LOOKS | {EXTERNAL}
-    return Api(world, issuer=issuer, kinds=kinds, operators=operators.steps, targets=targets)
+    return Api(world, issuer=issuer, kinds=_kinds(operators), operators=operators.steps, targets=targets)
+
+
+def _kinds(operators: Operators) -> frozenset[str]:
+    return operators.kinds - AWS_KINDS | LOOKS | {EXTERNAL}
 
 
 def _greet(out: TextIO, port: int, engine: Engine) -> None:

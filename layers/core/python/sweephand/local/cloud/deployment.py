@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import cached_property
@@ -39,7 +39,7 @@ from sweephand.local.cloud.sources import Happenings, Source, source_of
 from sweephand.ports import Clock, Dice, World
 from sweephand.settings import Settings
 from sweephand.testing.virtual import VirtualClock
-from sweephand.topology import BACKFILLING, DAG_RUN, EXECUTION, FUNCTIONS, Names
+from sweephand.topology import BACKFILLING, DAG_RUN, EXECUTION, FUNCTIONS, EventFeed, Names
 
 LIVE: Final = "https://live.execute-api.us-east-1.amazonaws.com/live"
 
@@ -63,6 +63,7 @@ class Deployment:
         around: Around = directly,
         substitutes: Mapping[str, Handler] | None = None,
         containers: Containers | None = None,
+        feeds: Sequence[EventFeed] = (),
     ) -> None:
         given = settings or Settings()
         self.names: Final = Names(given.name)
@@ -84,6 +85,8 @@ class Deployment:
             agent_image_x86=given.agent_image_x86 or "agent-x86",
         )
         self._containers = containers
+        self.feeds: Final = feeds
+        """The events that are listened for."""
         self.cluster: Final = Cluster(self, containers.start if containers else None)
         self.pushed: Final[defaultdict[str, list[Any]]] = defaultdict(list)
         """What was sent to each WebSocket connection."""
@@ -162,11 +165,11 @@ class Deployment:
         """What a function answers; `FunctionFailed` where it does not."""
         return self._functions.invoke(name, event)
 
-    def happen(self, event: Event) -> None:
-        """AWS tells everybody who listens for such events."""
+    def happen(self, event: Event, *, bus: str = "default") -> None:
+        """AWS tells everybody who listens for such events on a bus."""
         for source in self.sources:
             if isinstance(source, Happenings):
-                source.hear(event)
+                source.hear(event, bus=bus)
 
     def step(self) -> datetime | None:
         """Do everything that can happen now, one thing after the other; when something can happen next."""

@@ -11,13 +11,14 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
+from sweephand.aws import handed_over
 from sweephand.local.cloud import events
 from sweephand.local.cloud.account import changes, next_visible_at
 from sweephand.local.cloud.events import Record
 from sweephand.local.cloud.functions import Event, FunctionFailed, function_arn
 from sweephand.local.cloud.mends import EPOCH
 from sweephand.ports import Clock, Dice
-from sweephand.topology import UNDELIVERED, Changes, Every, Function, Happens, Messages, Names
+from sweephand.topology import UNDELIVERED, Changes, EventFeed, Every, Function, Happens, Listed, Messages, Names
 
 _RETRY_AFTER: Final = timedelta(seconds=1)
 _RETRY_AFTER_MAX: Final = timedelta(minutes=1)
@@ -52,10 +53,15 @@ class Surroundings(Protocol):
     @property
     def sqs(self) -> Any: ...
 
+    @property
+    def feeds(self) -> Sequence[EventFeed]: ...
+
     def invoke(self, name: str, event: Event) -> Any: ...
 
 
-def source_of(place: Surroundings, function: Function, trigger: Every | Messages | Changes | Happens) -> Source:
+def source_of(
+    place: Surroundings, function: Function, trigger: Every | Messages | Changes | Happens | Listed
+) -> Source:
     """What a trigger of a function comes from."""
     match trigger:
         case Every():
@@ -66,6 +72,8 @@ def source_of(place: Surroundings, function: Function, trigger: Every | Messages
             return StreamSource(place, function, trigger)
         case Happens():
             return Happenings(place, function, trigger)
+        case Listed():
+            return Listening(place, function)
 
 
 class Schedule:
@@ -216,18 +224,21 @@ class Happenings:
 
     at_once = 1
 
-    def __init__(self, place: Surroundings, function: Function, trigger: Happens) -> None:
+    def __init__(self, place: Surroundings, function: Function, trigger: Happens | None = None) -> None:
         self.name = function.name
         self._place = place
-        self._pattern = trigger.pattern
+        self._pattern = trigger.pattern if trigger is not None else {}
         self._lock = Lock()
         self._waiting: list[tuple[datetime, int, Event]] = []
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: Event, *, bus: str = "default") -> None:
         """This has happened."""
-        if events.matches(self._pattern, event):
-            with self._lock:
-                self._waiting.append((self._place.clock.now(), 1, event))
+        if bus == "default" and events.matches(self._pattern, event):
+            self._await(event)
+
+    def _await(self, event: Event) -> None:
+        with self._lock:
+            self._waiting.append((self._place.clock.now(), 1, event))
 
     def poll(self) -> bool:
         now = self._place.clock.now()
@@ -250,6 +261,15 @@ class Happenings:
     def next_at(self) -> datetime | None:
         with self._lock:
             return min((at for at, _, _ in self._waiting), default=None)
+
+
+class Listening(Happenings):
+    """Calls a function with events that fit what the deployment lists, each with its namespace."""
+
+    def hear(self, event: Event, *, bus: str = "default") -> None:
+        for feed in self._place.feeds:
+            if feed.bus == bus and events.matches(feed.pattern, event):
+                self._await(handed_over(feed.namespace, event))
 
 
 def _failures(answer: Any) -> set[str]:
