@@ -101,6 +101,20 @@ def test_its_variables_have_no_lease_and_its_words_go_through_no_shell(cloud: Cl
     assert told["SWEEPHAND_OUTPUT"] == "/sweephand/output"
 
 
+def test_a_container_is_told_what_the_tasks_before_it_gave(cloud: Cloud) -> None:
+    first = {"id": "extract", "run": {"container": IMAGE}}
+    told = {**IMAGE, "command": ["load", "${tasks.extract.output.path}"], "env": {"ROWS": "${tasks.extract.output.rows}"}}
+    second = {"id": "load", "needs": ["extract"], "run": {"container": told}}
+    cloud.admin.post("/jobs", {"name": "job", "tasks": [first, second]}).expect(201)
+    cloud.admin.post("/jobs/job/trigger").expect(202)
+    cloud.go_on(minutes=1)
+    client, lease, epoch = cloud.agent()
+    client.post(f"/leases/{lease}/complete", {"epoch": epoch, "output": {"path": "s3://x", "rows": 3}}).expect(200)
+    cloud.go_on(minutes=1)
+    _, task = cloud.deployment.cluster.tasks
+    assert (task.words("task"), task.environment("task")["ROWS"]) == (["load", "s3://x"], "3")
+
+
 def test_a_call_that_timed_out_although_it_started_finds_its_own_task(cloud: Cloud) -> None:
     lost = ReadTimeoutError(endpoint_url="https://ecs.test")
     cloud.begin()  # so that the definition is there
