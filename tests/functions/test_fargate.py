@@ -173,6 +173,21 @@ def test_without_capacity_it_waits_and_spot_falls_back_to_what_there_is(cloud: C
     assert cloud.deployment.cluster.tasks[1].asked["capacityProviderStrategy"][0]["capacityProvider"] == "FARGATE_SPOT"
 
 
+def test_after_a_call_that_may_have_begun_it_on_spot_no_second_one_is_launched_elsewhere(cloud: Cloud) -> None:
+    cloud.begin()  # so that the definition is there
+    lost, full = ReadTimeoutError(endpoint_url="https://ecs.test"), refusal("ThrottlingException", "RunTask")
+    cloud.faults = [(lost, True), (full, False)]
+    spot = {"name": "job", "run": {"container": {**IMAGE, "spot": True}}}
+    cloud.admin.put("/jobs/job", spot, **{"If-Match": "1"}).expect(200)
+    cloud.admin.post("/jobs/job/trigger").expect(202)
+    cloud.go_on(seconds=5)
+    _, *launched = cloud.deployment.cluster.tasks
+    assert [one.asked["capacityProviderStrategy"][0]["capacityProvider"] for one in launched] == ["FARGATE_SPOT"]
+    client, lease, epoch = cloud.agent()
+    client.post(f"/leases/{lease}/complete", {"epoch": epoch, "output": 1}).expect(200)
+    assert (cloud.last.state, cloud.last.epoch) == (RunState.SUCCEEDED, 1)
+
+
 def test_what_ecs_refuses_for_good_is_permanent(cloud: Cloud) -> None:
     cloud.faults = [(refusal("AccessDeniedException", "RunTask", message="not authorized to pass the role"), False)]
     run = cloud.begin(retry={"attempts": 3})

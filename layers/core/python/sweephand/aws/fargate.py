@@ -156,7 +156,10 @@ class Fargate:
         for tries in range(1, TRIES_MAX + 1):
             try:
                 with asking(f"launch {call.run.key}"):
-                    return self._run(call, asked)
+                    came = self._run(call, asked)
+                if tries > 1 and isinstance(came, Unstarted):
+                    raise Unavailable(f"Whether {call.run.key} was launched is not known: {came.reason}")
+                return came
             except Unavailable:
                 if tries == TRIES_MAX:
                     raise
