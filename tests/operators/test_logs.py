@@ -138,6 +138,16 @@ def test_what_is_redacted_is_not_seen_in_part_where_a_line_is_cut() -> None:
     assert "S3C" not in split.found[0]
 
 
+@pytest.mark.parametrize("after", [b"\n", b"\nnext\n", b""])
+def test_the_beginning_of_a_secret_whose_end_was_dropped_is_not_seen(after: bytes) -> None:
+    secret = "hunter2-canary-" * 20
+    split = Split(secret)
+    split.feed(secret.encode() * 500 + after)
+    split.lines.end()
+    assert "hunter2" not in split.found[0]
+    assert split.found[1:] == (["next"] if b"next" in after else [])
+
+
 def test_a_secret_that_comes_in_two_parts_is_in_neither() -> None:
     split = Split("hunter2-canary")
     split.feed(b"the word is hunter2")
