@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from traceback import format_exc
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
@@ -62,7 +63,7 @@ class Plugin(Struct, frozen=True):
         except InvalidInput:
             raise
         except Exception as error:
-            logger.exception("The operator '%s' raised in run %s.", attempt.call.task.kind, attempt.call.run.key)
+            _log_error(attempt, f"The operator '{attempt.call.task.kind}' raised in")
             return Failure(type(error).__name__, str(error)[:_MESSAGE_CHARS_MAX] or "It raised without a word.")
         if isinstance(outcome, Cause):
             return Failure(TIMEOUT, f"The attempt took longer than {attempt.call.timeout}.")
@@ -96,7 +97,7 @@ class Plugins:
                 if hasattr(hook, "before"):
                     hook.before(attempt)
             except Exception as error:
-                logger.exception("The hook '%s' failed before run %s.", name, attempt.call.run.key)
+                _log_error(attempt, f"The hook '{name}' failed before")
                 outcome = Failure("HookFailed", f"The hook '{name}' failed: {error}"[:_MESSAGE_CHARS_MAX])
                 break
             begun.append((name, hook))
@@ -106,7 +107,7 @@ class Plugins:
                 if hasattr(hook, "after"):
                     hook.after(attempt, ended)
             except Exception:
-                logger.exception("The hook '%s' failed after run %s.", name, attempt.call.run.key)
+                _log_error(attempt, f"The hook '{name}' failed after")
         return ended
 
     @cached_property
@@ -189,6 +190,11 @@ def _made(point: EntryPoint) -> Any:
     if not isinstance(loaded, type):
         raise InvalidInput("It is not a class.")
     return loaded()
+
+
+def _log_error(attempt: Attempt, what: str) -> None:
+    """What another package raised, without the values that the attempt gave it."""
+    logger.error("%s run %s: %s", what, attempt.call.run.key, attempt.redact(format_exc()))
 
 
 def _kept(outcome: object) -> Outcome:
