@@ -28,6 +28,8 @@ SOCKET: Final = Path("/var/run/fluent.sock")
 MESSAGE_BYTES_MAX: Final = 1_048_576
 _CHUNK: Final = 65_536
 _A_MOMENT_S: Final = 0.2
+_DRAIN_S: Final = 2.0
+"""How long the last lines are waited for, where the container has not ended and goes on printing."""
 _DEPTH_MAX: Final = 16
 
 _FIXED: Final = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8} | {
@@ -128,6 +130,7 @@ class Printed:
         self._path = path
         self._unread = 0
         self._begun: dict[str, bytes] = {}
+        self._enough = threading.Event()
         self._ending_read, self._ending_write = os.pipe()
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         path.unlink(missing_ok=True)
@@ -143,8 +146,10 @@ class Printed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Read what has come, and hear no more."""
+        """Read what has come, and hear no more: whoever goes on printing is not waited for."""
         os.close(self._ending_write)
+        self._thread.join(_DRAIN_S)
+        self._enough.set()
         self._thread.join()
         os.close(self._ending_read)
         self._listening.close()
@@ -168,9 +173,9 @@ class Printed:
                     ready.remove(self._ending_read)
                     selector.unregister(self._ending_read)
                     ending = True
+                if ending and (not ready or self._enough.is_set()):
+                    return
                 if not ready:
-                    if ending:
-                        return
                     self._lines.idle()
                 for one in ready:
                     if one is self._listening:
