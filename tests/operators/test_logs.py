@@ -267,6 +267,12 @@ def test_what_a_task_leaves_behind_is_kept_whether_it_fails_or_not(logged: Logge
     assert logged.lines() == [("system", "The artifact link is not kept: it is no file.")]
 
 
+def test_a_link_whose_name_is_no_text_costs_no_line_of_the_log(logged: Logged) -> None:
+    source = "import os; print('said'); os.symlink('/etc', os.environb[b'SWEEPHAND_ARTIFACTS'] + b'/\\xff')"
+    logged.operators.execute(script(source))
+    assert logged.lines() == [("stdout", "said"), ("system", "The artifact ? is not kept: it is no file.")]
+
+
 def test_artifacts_that_cannot_be_kept_do_not_fail_the_task_and_its_log_says_so(tmp_path: Path) -> None:
     (tmp_path / "artifacts").write_text("not a folder")
     logged = Logged(tmp_path)
