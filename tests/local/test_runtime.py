@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -25,9 +25,12 @@ from sweephand.engine.put import put
 from sweephand.engine.trigger import trigger
 from sweephand.errors import Conflict, Defect, InvalidInput, Unavailable
 from sweephand.local import Runtime
+from sweephand.local.housekeeping import KEEP_FILES, forget_files
 from sweephand.messages import SweepShards
+from sweephand.operators import Operators
 from sweephand.ports import Lane, Letter
 from tests.local.waiting import until
+from tests.operators.calls import command
 
 DEFAULT = Namespace("default")
 CLOCK = SystemClock()
@@ -353,3 +356,14 @@ def test_the_status_view_follows_and_goes_on_after_a_restart(stores: Stores) -> 
                 apply(runtime, "job")
             start(runtime, "job")
             await_shown(runtime, count)
+
+
+def test_what_nobody_goes_on_with_is_removed_with_old_logs(tmp_path: Path) -> None:
+    clock, work = SystemClock(), tmp_path / "work"
+    with closing(open_stores(tmp_path / "test.db", clock=clock)) as stores:
+        operators = Operators(work)
+        operators.execute(command('echo 1 > "$SWEEPHAND_CHECKPOINT"; exit 1', shell=True))
+        forget_files(stores, operators, now=clock.now())
+        assert list(work.iterdir())
+        forget_files(stores, operators, now=clock.now() + KEEP_FILES + timedelta(minutes=1))
+        assert not list(work.iterdir())
