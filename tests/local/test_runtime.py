@@ -220,6 +220,19 @@ def test_a_lease_is_renewed_for_as_long_as_its_attempt_runs(stores: Stores) -> N
         assert stores.database.rows("SELECT receives FROM messages") == [(1,)]
 
 
+def test_how_far_a_task_says_that_it_is_is_seen_while_it_runs(stores: Stores, tmp_path: Path) -> None:
+    operators = Operators(tmp_path / "work")
+    line = 'echo 42 > "$SWEEPHAND_PROGRESS"; until test -e "$0"; do :; done'
+    with Runtime(stores, target=operators, clock=CLOCK, dice=SystemDice(), pace=SHORT, workers=1) as runtime:
+        document = {"name": "far", "run": {"command": ["sh", "-c", line, str(tmp_path / "go")]}}
+        put(runtime.world, DEFAULT, document, actor="test", expected=None)
+        key = trigger(runtime.world, JobKey(DEFAULT, JobName("far"))).key
+        until(lambda: read(runtime, key).progress == 42, within_s=10, what="progress")
+        assert read(runtime, key).state is RunState.RUNNING
+        (tmp_path / "go").touch()
+        until(lambda: read(runtime, key).is_terminal, within_s=10, what="its end")
+
+
 def _lease_until(run: Run) -> datetime:
     assert run.lease_until is not None
     return run.lease_until

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from sweephand.calls import Call, Outcome, Skipped, Succeeded
@@ -13,7 +15,7 @@ from sweephand.clock import SystemClock
 from sweephand.domain.ids import RunId, RunKey
 from sweephand.domain.retry import Failure
 from sweephand.operators import Operators
-from sweephand.operators.place import Place
+from sweephand.operators.place import Place, beginning_of
 from tests.local.waiting import until
 from tests.operators.calls import command
 
@@ -83,6 +85,27 @@ def test_what_runs_is_not_forgotten_however_long_it_takes(tmp_path: Path) -> Non
     (tmp_path / "go").touch()
     thread.join(10)
     assert outcomes == [Succeeded(1)]
+
+
+@pytest.mark.parametrize(
+    ("written", "percent"),
+    [("42", 42), ("7.9\n", 7), ("0", 0), ("100", 100), ("101", None), ("-1", None), ("nan", None), ("x", None), ("", None)],
+)
+def test_progress_is_a_number_up_to_a_hundred(tmp_path: Path, written: str, percent: int | None) -> None:
+    place = Place(tmp_path, command(["true"]))
+    place.make()
+    assert place.percent() is None
+    place.progress.write_text(written)
+    assert place.percent() == percent
+
+
+def test_who_reads_what_a_task_says_neither_waits_for_a_pipe_nor_follows_a_link(tmp_path: Path) -> None:
+    place, other = Place(tmp_path, command(["true"])), tmp_path / "other"
+    place.make()
+    os.mkfifo(place.progress)
+    other.write_text("42")
+    place.checkpoint.symlink_to(other)
+    assert (place.percent(), beginning_of(place.checkpoint, 10), beginning_of(other, 1)) == (None, None, b"4")
 
 
 def test_a_checkpoint_may_be_a_folder_and_a_skip_ends_it(tmp_path: Path) -> None:

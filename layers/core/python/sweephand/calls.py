@@ -149,3 +149,11 @@ class Forgetting(Protocol):
 
     def forget(self, *, before: datetime) -> int:
         """Remove what nobody has touched since then; of how many task runs."""
+
+
+@runtime_checkable
+class Progressing(Protocol):
+    """A target that knows how far a task is while it runs."""
+
+    def progress(self, call: Call) -> int | None:
+        """From 0 to 100; None where nothing is known."""

@@ -189,6 +189,12 @@ class Operators:
         if isinstance(operator, Stopping):
             operator.stop(Attempt(call, self._place(self._folder, call), self._grace))
 
+    def progress(self, call: Call) -> int | None:
+        """How far the call is, if it runs here and says so."""
+        with self._lock:
+            attempt = self._under_way.get(_key(call))
+        return attempt.place.percent() if attempt is not None else None
+
     def forget(self, *, before: datetime) -> int:
         """Remove what was left here by task runs that nobody has touched since then; of how many."""
         with self._lock:

@@ -8,14 +8,19 @@ FOLDER/<task run>/<epoch>/work        the current folder, unless the task names 
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 from collections.abc import Container, Iterator
 from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import Final
 
 from sweephand.calls import Call, Files
+
+_NUMBER_BYTES_MAX: Final = 32
 
 
 class Place:
@@ -66,6 +71,14 @@ class Place:
                 Files(earlier).checkpoint.rename(self.checkpoint)
                 return
 
+    def percent(self) -> int | None:
+        """How far the task says that it is, from 0 to 100; None where it says nothing of the kind."""
+        try:
+            number = float(beginning_of(self.progress, _NUMBER_BYTES_MAX) or b"nothing")
+        except ValueError:
+            return None
+        return int(number) if 0 <= number <= 100 else None
+
     def clear(self, *, keep_checkpoint: bool) -> None:
         """Remove everything, or all but what the next attempt begins with.
 
@@ -88,6 +101,19 @@ class Place:
     def _earlier(self) -> Iterator[Path]:
         epochs = sorted((int(one.name) for one in self.task_run.iterdir()), reverse=True)
         return (self.task_run / str(epoch) for epoch in epochs if epoch < int(self.root.name))
+
+
+def beginning_of(path: Path, size: int) -> bytes | None:
+    """What a task has written so far; None where there is no file, or it is being replaced.
+
+    A link is not followed, since it may lead to what is not the task's, and a pipe is not waited for.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(size) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except OSError:
+        return None
 
 
 def forget_places(folder: Path, *, before: datetime, but: Container[Path] = ()) -> int:
