@@ -103,7 +103,11 @@ def test_its_variables_have_no_lease_and_its_words_go_through_no_shell(cloud: Cl
 
 def test_a_container_is_told_what_the_tasks_before_it_gave(cloud: Cloud) -> None:
     first = {"id": "extract", "run": {"container": IMAGE}}
-    told = {**IMAGE, "command": ["load", "${tasks.extract.output.path}"], "env": {"ROWS": "${tasks.extract.output.rows}"}}
+    told = {
+        **IMAGE,
+        "command": ["load", "${tasks.extract.output.path}"],
+        "env": {"ROWS": "${tasks.extract.output.rows}"},
+    }
     second = {"id": "load", "needs": ["extract"], "run": {"container": told}}
     cloud.admin.post("/jobs", {"name": "job", "tasks": [first, second]}).expect(201)
     cloud.admin.post("/jobs/job/trigger").expect(202)

@@ -89,7 +89,17 @@ def test_what_runs_is_not_forgotten_however_long_it_takes(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("written", "percent"),
-    [("42", 42), ("7.9\n", 7), ("0", 0), ("100", 100), ("101", None), ("-1", None), ("nan", None), ("x", None), ("", None)],
+    [
+        ("42", 42),
+        ("7.9\n", 7),
+        ("0", 0),
+        ("100", 100),
+        ("101", None),
+        ("-1", None),
+        ("nan", None),
+        ("x", None),
+        ("", None),
+    ],
 )
 def test_progress_is_a_number_up_to_a_hundred(tmp_path: Path, written: str, percent: int | None) -> None:
     place = Place(tmp_path, command(["true"]))

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from sweephand import __version__
 from sweephand.calls import Outcome, Succeeded
 from sweephand.domain.addresses import Allowed, Url, parse_url
+from sweephand.domain.duration import format_duration
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.headers import header_name, header_value
 from sweephand.domain.kinds import Installed, http_within, sensor_within
@@ -97,7 +98,7 @@ class Http:
         attempt.cancellation.stops_by(errand.stop)
         came = errand.wait(attempt.call.timeout)
         if came is Cause.TIMED_OUT:
-            return Failure(TIMEOUT, f"The attempt took longer than {attempt.call.timeout}.")
+            return Failure(TIMEOUT, f"The attempt took longer than {format_duration(attempt.call.timeout)}.")
         if isinstance(came, Cause):
             return Failure("Cancelled", "The attempt was told to stop.")
         return came

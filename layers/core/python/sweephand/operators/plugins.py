@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from msgspec import Struct
 
 from sweephand.calls import Outcome, Skipped, Succeeded
+from sweephand.domain.duration import format_duration
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.ids import check_name
 from sweephand.domain.kinds import KINDS, Installed, Offer
@@ -62,11 +63,11 @@ class Plugin(Struct, frozen=True):
             outcome = errand.wait(attempt.call.timeout, grace=attempt.grace)
         except InvalidInput:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it is logged without what it must not say
             _log_error(attempt, f"The operator '{attempt.call.task.kind}' raised in")
             return Failure(type(error).__name__, str(error)[:_MESSAGE_CHARS_MAX] or "It raised without a word.")
         if isinstance(outcome, Cause):
-            return Failure(TIMEOUT, f"The attempt took longer than {attempt.call.timeout}.")
+            return Failure(TIMEOUT, f"The attempt took longer than {format_duration(attempt.call.timeout)}.")
         return _kept(outcome)
 
 
@@ -96,7 +97,7 @@ class Plugins:
             try:
                 if hasattr(hook, "before"):
                     hook.before(attempt)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - likewise
                 _log_error(attempt, f"The hook '{name}' failed before")
                 outcome = Failure("HookFailed", f"The hook '{name}' failed: {error}"[:_MESSAGE_CHARS_MAX])
                 break
@@ -106,7 +107,7 @@ class Plugins:
             try:
                 if hasattr(hook, "after"):
                     hook.after(attempt, ended)
-            except Exception:
+            except Exception:  # noqa: BLE001 - likewise
                 _log_error(attempt, f"The hook '{name}' failed after")
         return ended
 
