@@ -71,6 +71,19 @@ def test_lines_of_both_streams_are_heard_in_order_and_those_in_parts_are_one(tmp
     assert (notes, out) == ([], "one\ntwo and a half\n\n")
 
 
+@pytest.mark.parametrize("size", [1, 40, 300, 70_000])
+def test_bytes_that_are_no_text_are_marked_and_what_comes_after_them_is_heard(tmp_path: Path, size: int) -> None:
+    torn = a_line("x" * size).replace(b"x" * size, b"\xff" * size)
+    lines, notes, _ = heard(tmp_path, [torn + a_line("after")])
+    assert lines[0].text.startswith("\N{REPLACEMENT CHARACTER}" * min(size, 1_000))
+    assert (lines[1].text, notes) == ("after", [])
+
+
+def test_a_message_that_is_no_record_and_no_text_is_counted(tmp_path: Path) -> None:
+    lines, notes, _ = heard(tmp_path, [b"\x91\xa1\xff" + b"\xa1\xff" + a_line("after")])
+    assert ([line.text for line in lines], notes) == (["after"], ["2 lines could not be read."])
+
+
 def test_secrets_are_taken_out_and_what_cannot_be_read_is_counted(tmp_path: Path) -> None:
     sent = [a_line("it is hunter2-canary"), msgspec.msgpack.encode(["tag"]), b"\xc1"]
     lines, notes, _ = heard(tmp_path, sent, Redactor(["hunter2-canary"]))

@@ -71,8 +71,31 @@ def messages(buffer: bytearray) -> Iterator[Any]:
         del buffer[:end]
         try:
             yield msgspec.msgpack.decode(whole)
+        except UnicodeDecodeError:
+            yield _marked(whole)
         except msgspec.DecodeError:
-            yield None  # it is no text, or no map that could be read
+            yield None  # it is no map that could be read
+
+
+def _marked(whole: bytes) -> Any:
+    """A message with a mark for every byte of its record that is no text; None where there is no record.
+
+    Programs print what they like, and the driver passes it on as if it were text.
+    """
+    try:
+        parts = msgspec.msgpack.decode(whole, type=list[msgspec.Raw])
+        record = msgspec.msgpack.decode(parts[2], type=dict[str, msgspec.Raw])
+        return [None, None, {name: _text(bytes(value)) for name, value in record.items()}]
+    except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+        return None
+
+
+def _text(value: bytes) -> Any:
+    try:
+        return msgspec.msgpack.decode(value)
+    except UnicodeDecodeError:
+        before = 1 + struct.calcsize(_SIZED.get(value[0], ""))  # a short text has its size in its kind
+        return value[before:].decode(errors="replace")
 
 
 def _end_of(data: bytearray, at: int, depth: int) -> int:
