@@ -53,7 +53,7 @@ REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
         "CloudFront's own certificate fixes the policy; with the options domainName and certificateArn it is TLS 1.2.",
     ),
     ("App/Functions", "L1", "Python 3.13 is what the vendor layer's wheels are pinned for; both move together."),
-    ("App/Functions/ApiRole", _ATTEMPTS, _OBJECTS),
+    *((f"App/Functions/{one}Role", _ATTEMPTS, _OBJECTS) for one in ("Api", "Attempt", "Advance")),
     ("App/Containers/TaskRole", _ATTEMPTS, _OBJECTS),
     (
         "App/Functions/AttemptRole",

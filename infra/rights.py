@@ -41,6 +41,8 @@ POLL_STREAM: Final = (
 PUT_ASIDE: Final = ("sqs:SendMessage",)
 """What Lambda does with a function's role when it could not deal with something."""
 LOG: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
+_READ_OUTPUTS: Final = ("s3:ListBucket", "s3:GetObject")
+"""Who may not list is told of what is gone that it may not be read."""
 USE_KEY: Final = (
     "kms:Decrypt",
     "kms:DescribeKey",
@@ -115,6 +117,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             wakes=True,
             seals=("order",),
             opens=("secret",),
+            artifacts=_READ_OUTPUTS,
             refers=True,
             launches=True,
         ),
@@ -129,6 +132,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             queues=_SEND_RUNS,
             starts=("dag_run",),
             wakes=True,
+            artifacts=_READ_OUTPUTS,
         ),
         "settle": Rights(
             tables={
@@ -181,7 +185,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             queues=_SEND_RUNS,
             wakes=True,
             run_log=("logs:GetLogEvents",),
-            artifacts=("s3:ListBucket", "s3:GetObject"),
+            artifacts=_READ_OUTPUTS,
             seals=("secret",),
             opens=("secret",),
             refers=True,
