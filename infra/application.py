@@ -112,7 +112,7 @@ class ApplicationStack(Stack):
             "attempt": self._containers.told(
                 replace(resolves, machine=machine, dag_machine=dag_machine, batch_seconds=options.batch_seconds)
             ),
-            "advance": replace(usual, dag_machine=dag_machine),
+            "advance": replace(usual, dag_machine=dag_machine, artifacts=bucket),
             "backfill": replace(usual, backfill_machine=backfilling),
             "api": self._containers.allowed(
                 replace(

@@ -41,6 +41,8 @@ POLL_STREAM: Final = (
 PUT_ASIDE: Final = ("sqs:SendMessage",)
 """What Lambda does with a function's role when it could not deal with something."""
 LOG: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
+_READ_OUTPUTS: Final = ("s3:ListBucket", "s3:GetObject")
+"""Who may not list is told of what is gone that it may not be read."""
 USE_KEY: Final = (
     "kms:Decrypt",
     "kms:DescribeKey",
@@ -121,6 +123,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             wakes=True,
             seals=("order",),
             opens=("secret",),
+            artifacts=_READ_OUTPUTS,
             refers=True,
             launches=True,
         ),
@@ -135,6 +138,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             queues=_SEND_RUNS,
             starts=("dag_run",),
             wakes=True,
+            artifacts=_READ_OUTPUTS,
         ),
         "settle": Rights(
             tables={
@@ -217,7 +221,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             starts=("backfill",),
             wakes=True,
             run_log=("logs:GetLogEvents",),
-            artifacts=("s3:ListBucket", "s3:GetObject"),
+            artifacts=_READ_OUTPUTS,
             packs=("s3:GetObject", "s3:PutObject"),
             seals=("secret",),
             opens=("secret",),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from sweephand.clock import SystemClock
 from sweephand.logs import Line
 from sweephand.operators.lines import Lines
 from sweephand.secrets import Redactor
+from tests.local.waiting import until
 
 
 def a_line(log: str, source: str = "stdout", **more: str) -> bytes:
@@ -68,11 +71,51 @@ def test_lines_of_both_streams_are_heard_in_order_and_those_in_parts_are_one(tmp
     assert (notes, out) == ([], "one\ntwo and a half\n\n")
 
 
+@pytest.mark.parametrize("size", [1, 40, 300, 70_000])
+def test_bytes_that_are_no_text_are_marked_and_what_comes_after_them_is_heard(tmp_path: Path, size: int) -> None:
+    torn = a_line("x" * size).replace(b"x" * size, b"\xff" * size)
+    lines, notes, _ = heard(tmp_path, [torn + a_line("after")])
+    assert lines[0].text.startswith("\N{REPLACEMENT CHARACTER}" * min(size, 1_000))
+    assert (lines[1].text, notes) == ("after", [])
+
+
+def test_a_message_that_is_no_record_and_no_text_is_counted(tmp_path: Path) -> None:
+    lines, notes, _ = heard(tmp_path, [b"\x91\xa1\xff" + b"\xa1\xff" + a_line("after")])
+    assert ([line.text for line in lines], notes) == (["after"], ["2 lines could not be read."])
+
+
 def test_secrets_are_taken_out_and_what_cannot_be_read_is_counted(tmp_path: Path) -> None:
     sent = [a_line("it is hunter2-canary"), msgspec.msgpack.encode(["tag"]), b"\xc1"]
     lines, notes, _ = heard(tmp_path, sent, Redactor(["hunter2-canary"]))
     assert "hunter2-canary" not in lines[0].text
     assert notes == ["2 lines could not be read."]
+
+
+def test_a_container_that_goes_on_printing_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """As one that was cancelled, and that ECS ends after its agent."""
+    taken = Lines(lambda _: None, clock=SystemClock(), redact=Redactor())
+    printed = Printed(tmp_path / "s", taken, note=lambda _: None)
+    over = threading.Event()
+
+    def print_on() -> None:
+        with socket.socket(socket.AF_UNIX) as client, suppress(OSError):
+            client.connect(str(tmp_path / "s"))
+            while not over.is_set():
+                client.sendall(a_line("and on") * 100)
+
+    def listen_for_a_while() -> None:
+        with printed:
+            until(lambda: printed.out.text() != "", within_s=10, what="it is heard")
+        over.set()
+
+    thread = threading.Thread(target=listen_for_a_while, daemon=True)
+    thread.start()
+    printing = threading.Thread(target=print_on, daemon=True)
+    printing.start()
+    ended = over.wait(20)
+    over.set()
+    printing.join(10)
+    assert ended
 
 
 def test_the_end_of_the_other_container_is_read_from_the_metadata_of_the_task() -> None:

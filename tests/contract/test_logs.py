@@ -268,6 +268,19 @@ def test_batches_are_as_cloudwatch_takes_them() -> None:
         assert [event["timestamp"] for event in batch] == sorted(event["timestamp"] for event in batch)
 
 
+def test_what_is_held_for_days_is_written_in_batches_of_less_than_one() -> None:
+    """As of an attempt that takes long and prints much: CloudWatch refuses a batch that spans 24 hours."""
+    calls = _Calls()
+    with moto_world(VirtualClock(), faults=calls.faults) as stores:
+        log = stores.logs.open(key())
+        log.append([line("x" * 16_000) for _ in range(300)])
+        log.append([line("late", after_s=3_600 * hours) for hours in range(60)])
+        log.close(NOW + timedelta(hours=61))
+    assert sum("late" in event["message"] for batch in calls.batches for event in batch) == 60
+    day_ms = 24 * 3_600_000
+    assert all(batch[-1]["timestamp"] - batch[0]["timestamp"] < day_ms for batch in calls.batches)
+
+
 def test_a_throttled_write_says_so_and_the_end_can_be_written_again() -> None:
     calls = _Calls()
     with moto_world(VirtualClock(), faults=calls.faults) as stores:

@@ -123,6 +123,12 @@ def test_a_large_output_is_taken_over_where_it_is(either: Town) -> None:
     assert output_of(either.world.artifacts, ran(either)) == {"rows": 3}
 
 
+def test_a_large_output_whose_file_is_gone_is_not_taken_over(either: Town) -> None:
+    saved(either)
+    ran(either, lambda call: Succeeded(Kept(call.run.key.run_id, call.task.id, call.run.attempt, 11)))
+    assert ran(either, Succeeded({"rows": 4})).output == {"rows": 4}
+
+
 def test_a_key_that_means_nothing_fails_the_run_for_good(either: Town) -> None:
     saved(either, params=None, retry={"attempts": 3})
     run = ran(either)

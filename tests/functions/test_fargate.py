@@ -101,6 +101,24 @@ def test_its_variables_have_no_lease_and_its_words_go_through_no_shell(cloud: Cl
     assert told["SWEEPHAND_OUTPUT"] == "/sweephand/output"
 
 
+def test_a_container_is_told_what_the_tasks_before_it_gave(cloud: Cloud) -> None:
+    first = {"id": "extract", "run": {"container": IMAGE}}
+    told = {
+        **IMAGE,
+        "command": ["load", "${tasks.extract.output.path}"],
+        "env": {"ROWS": "${tasks.extract.output.rows}"},
+    }
+    second = {"id": "load", "needs": ["extract"], "run": {"container": told}}
+    cloud.admin.post("/jobs", {"name": "job", "tasks": [first, second]}).expect(201)
+    cloud.admin.post("/jobs/job/trigger").expect(202)
+    cloud.go_on(minutes=1)
+    client, lease, epoch = cloud.agent()
+    client.post(f"/leases/{lease}/complete", {"epoch": epoch, "output": {"path": "s3://x", "rows": 3}}).expect(200)
+    cloud.go_on(minutes=1)
+    _, task = cloud.deployment.cluster.tasks
+    assert (task.words("task"), task.environment("task")["ROWS"]) == (["load", "s3://x"], "3")
+
+
 def test_a_call_that_timed_out_although_it_started_finds_its_own_task(cloud: Cloud) -> None:
     lost = ReadTimeoutError(endpoint_url="https://ecs.test")
     cloud.begin()  # so that the definition is there
@@ -157,6 +175,21 @@ def test_without_capacity_it_waits_and_spot_falls_back_to_what_there_is(cloud: C
     cloud.deployment.cluster.full.clear()
     cloud.go_on(minutes=2)
     assert cloud.deployment.cluster.tasks[1].asked["capacityProviderStrategy"][0]["capacityProvider"] == "FARGATE_SPOT"
+
+
+def test_after_a_call_that_may_have_begun_it_on_spot_no_second_one_is_launched_elsewhere(cloud: Cloud) -> None:
+    cloud.begin()  # so that the definition is there
+    lost, full = ReadTimeoutError(endpoint_url="https://ecs.test"), refusal("ThrottlingException", "RunTask")
+    cloud.faults = [(lost, True), (full, False)]
+    spot = {"name": "job", "run": {"container": {**IMAGE, "spot": True}}}
+    cloud.admin.put("/jobs/job", spot, **{"If-Match": "1"}).expect(200)
+    cloud.admin.post("/jobs/job/trigger").expect(202)
+    cloud.go_on(seconds=5)
+    _, *launched = cloud.deployment.cluster.tasks
+    assert [one.asked["capacityProviderStrategy"][0]["capacityProvider"] for one in launched] == ["FARGATE_SPOT"]
+    client, lease, epoch = cloud.agent()
+    client.post(f"/leases/{lease}/complete", {"epoch": epoch, "output": 1}).expect(200)
+    assert (cloud.last.state, cloud.last.epoch) == (RunState.SUCCEEDED, 1)
 
 
 def test_what_ecs_refuses_for_good_is_permanent(cloud: Cloud) -> None:

@@ -88,7 +88,7 @@ def test_functions_know_what_they_need_to_reach(assembly: Assembly) -> None:
         for name, function in _functions(assembly).items()
     }
     assert {name: more for name, more in knows.items() if more} == {
-        "advance": {"dag_machine"},
+        "advance": {"dag_machine", "artifacts"},
         "api": {"artifacts", "agent_image", "backfill_machine"},
         "attempt": {
             *("machine", "dag_machine", "url", "artifacts", "cluster", "subnets", "security_group"),

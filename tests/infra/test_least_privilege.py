@@ -16,11 +16,13 @@ import boto3
 from msgspec.structs import replace
 
 from infra.rights import LOG
+from sweephand.calls import Call
 from sweephand.domain.access import Role
 from sweephand.domain.backfill import BackfillEvent, BackfillKey, Only, Wanted
 from sweephand.domain.fields import instant
 from sweephand.domain.ids import DEFAULT, JobKey, JobName, RunId, RunKey
 from sweephand.domain.limits import REDRIVES_MAX
+from sweephand.domain.output import Kept
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run, RunState, Trigger
 from sweephand.domain.zips import digest_of, zipped
@@ -34,6 +36,7 @@ from sweephand.engine.trigger import trigger
 from sweephand.local.cloud import Deployment
 from sweephand.local.cloud.account import CONFIG, AwsCall, Perform, artifacts_bucket
 from sweephand.local.cloud.cluster import Ended
+from sweephand.logs import LogKey
 from sweephand.messages import AttemptRun, SweepShards, encode
 from sweephand.packs import Pack
 from sweephand.ports import Lane
@@ -455,6 +458,25 @@ def containers_that_come_and_go(place: VirtualCloud) -> None:
         place.go_on(minutes=2)
 
 
+def outputs_that_are_large(place: VirtualCloud) -> None:
+    """What a task gave is in a file: a condition asks for it, and the words of the next task."""
+
+    def gives_much(call: Call) -> Kept | None:
+        if call.task.id != "a":
+            return None
+        place.world.artifacts.keep_output(LogKey(call.run.key.whole, "a", call.run.attempt), b'{"path": "x"}')
+        return Kept(call.run.key.run_id, "a", call.run.attempt, 13)
+
+    read = "${tasks.a.output.path}"
+    reader = {"id": "b", "needs": ["a"], "if": f"{read} == 'x'", "run": {"command": ["x", read]}, "timeout": "30s"}
+    job = {"name": "large", "tasks": [{"id": "a", "run": {"command": ["x"]}, "timeout": "30s"}, reader]}
+    place.on("large", gives_much)
+    _put_and_trigger(place, job, times=1)
+    place.go_on(minutes=1)
+    (run,) = place.world.runs.of_job(JobKey(DEFAULT, JobName("large")), limit=1)
+    assert run.state is RunState.SUCCEEDED
+
+
 def several_tasks(place: VirtualCloud) -> None:
     """In every lane: some fail, some wait for room, one is mapped; one run fails and pauses its job, one is cancelled
     while a task of its runs."""
@@ -599,6 +621,7 @@ OWN_STORIES: Final = [
     a_long_task_with_a_secret,
     tasks_that_call_aws,
     containers_that_come_and_go,
+    outputs_that_are_large,
     several_tasks,
     several_tasks_that_nobody_waits_for,
     backfills_that_only_one_sees_to,
@@ -610,9 +633,11 @@ _CHECKPOINT: Final = "an external task's checkpoint is forgotten with its run, w
 _GIVEN_UP: Final = "what follows from giving a run up is what follows from any end: waiters, a pause, what that settles"
 _PAUSED: Final = "a pause after failures settles what no sweep has planned"
 _HELD: Final = "an edit right after a resume looks at what the pause held, and skips what is not made up for"
+_GONE: Final = "without it S3 says of an output that is gone, as of any, that it may not be read"
 UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("advance", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("advance", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
+    ("advance", "s3:ListBucket", ARTIFACTS): _GONE,
     ("backfill", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("settle", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("settle", "dynamodb:BatchWriteItem", "sweephand-due"): _PAUSED,
@@ -629,6 +654,7 @@ UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("scan", "dynamodb:UpdateItem", "sweephand-runs"): _HELD,
     ("attempt", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
     ("attempt", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
+    ("attempt", "s3:ListBucket", ARTIFACTS): _GONE,
     ("project", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("watch", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("watch", "dynamodb:BatchWriteItem", "sweephand-due"): _GIVEN_UP,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -27,11 +27,14 @@ from sweephand.engine.put import put
 from sweephand.engine.trigger import trigger
 from sweephand.errors import Conflict, Defect, InvalidInput, Unavailable
 from sweephand.local import Runtime
+from sweephand.local.housekeeping import KEEP_FILES, forget_files
 from sweephand.messages import SweepShards
+from sweephand.operators import Operators
 from sweephand.ports import Lane, Letter
 from tests.engine.faults import dying_before
 from tests.engine.world import Crash
 from tests.local.waiting import until
+from tests.operators.calls import command
 
 DEFAULT = Namespace("default")
 CLOCK = SystemClock()
@@ -221,6 +224,19 @@ def test_a_lease_is_renewed_for_as_long_as_its_attempt_runs(stores: Stores) -> N
         assert stores.database.rows("SELECT receives FROM messages") == [(1,)]
 
 
+def test_how_far_a_task_says_that_it_is_is_seen_while_it_runs(stores: Stores, tmp_path: Path) -> None:
+    operators = Operators(tmp_path / "work")
+    line = 'echo 42 > "$SWEEPHAND_PROGRESS"; until test -e "$0"; do :; done'
+    with Runtime(stores, target=operators, clock=CLOCK, dice=SystemDice(), pace=SHORT, workers=1) as runtime:
+        document = {"name": "far", "run": {"command": ["sh", "-c", line, str(tmp_path / "go")]}}
+        put(runtime.world, DEFAULT, document, actor="test", expected=None)
+        key = trigger(runtime.world, JobKey(DEFAULT, JobName("far"))).key
+        until(lambda: read(runtime, key).progress == 42, within_s=10, what="progress")
+        assert read(runtime, key).state is RunState.RUNNING
+        (tmp_path / "go").touch()
+        until(lambda: read(runtime, key).is_terminal, within_s=10, what="its end")
+
+
 def _lease_until(run: Run) -> datetime:
     assert run.lease_until is not None
     return run.lease_until
@@ -388,3 +404,14 @@ def test_a_backfill_that_a_dead_process_left_is_gone_on_with(stores: Stores) -> 
         (own,) = [one.key for one in backfills_of(runtime.world, key)]
         until(lambda: found_backfill(runtime.world, own).state is BackfillState.DONE, within_s=30, what="its end")
     assert len(tasks.calls) == 2
+
+
+def test_what_nobody_goes_on_with_is_removed_with_old_logs(tmp_path: Path) -> None:
+    clock, work = SystemClock(), tmp_path / "work"
+    with closing(open_stores(tmp_path / "test.db", clock=clock)) as stores:
+        operators = Operators(work)
+        operators.execute(command('echo 1 > "$SWEEPHAND_CHECKPOINT"; exit 1', shell=True))
+        forget_files(stores, operators, now=clock.now())
+        assert list(work.iterdir())
+        forget_files(stores, operators, now=clock.now() + KEEP_FILES + timedelta(minutes=1))
+        assert not list(work.iterdir())

@@ -176,6 +176,23 @@ def test_a_secret_goes_out_in_a_header_and_does_not_come_back(tmp_path: Path) ->
     assert output(outcome)["body"] == "Bearer •••"
 
 
+@pytest.mark.parametrize("status", [200, 500])
+def test_where_an_answer_is_cut_no_half_of_a_secret_is_left(tmp_path: Path, status: int) -> None:
+    canary = "".join(f"{n:04x}" for n in range(100))
+
+    def says_it(call: Answering) -> None:
+        said = call.headers["Authorization"].encode()
+        call.answer(status, b"x" * 300 + said + b"x" * 2_200 + said + b"x" * 1_000, Content_Type="text/plain")
+
+    with serving({"/": says_it}) as web:
+        headers = {"Authorization": "${secrets.KEY}"}
+        asked = replace(
+            request(web.url(), headers=headers, secrets={"KEY": "partner"}), secrets=Values({"KEY": canary})
+        )
+        outcome = Operators(tmp_path, http_may_reach=HERE).execute(asked)
+    assert canary[:20] not in repr(outcome)
+
+
 # What an answer means.
 
 

@@ -138,6 +138,16 @@ def test_what_is_redacted_is_not_seen_in_part_where_a_line_is_cut() -> None:
     assert "S3C" not in split.found[0]
 
 
+@pytest.mark.parametrize("after", [b"\n", b"\nnext\n", b""])
+def test_the_beginning_of_a_secret_whose_end_was_dropped_is_not_seen(after: bytes) -> None:
+    secret = "hunter2-canary-" * 20
+    split = Split(secret)
+    split.feed(secret.encode() * 500 + after)
+    split.lines.end()
+    assert "hunter2" not in split.found[0]
+    assert split.found[1:] == (["next"] if b"next" in after else [])
+
+
 def test_a_secret_that_comes_in_two_parts_is_in_neither() -> None:
     split = Split("hunter2-canary")
     split.feed(b"the word is hunter2")
@@ -255,6 +265,12 @@ def test_what_a_task_leaves_behind_is_kept_whether_it_fails_or_not(logged: Logge
     assert logged.artifacts.listed(KEY) == [Artifact("a/b.csv", 5)]
     assert logged.artifacts.read(KEY, "a/b.csv") == b"rows\n"
     assert logged.lines() == [("system", "The artifact link is not kept: it is no file.")]
+
+
+def test_a_link_whose_name_is_no_text_costs_no_line_of_the_log(logged: Logged) -> None:
+    source = "import os; print('said'); os.symlink('/etc', os.environb[b'SWEEPHAND_ARTIFACTS'] + b'/\\xff')"
+    logged.operators.execute(script(source))
+    assert logged.lines() == [("stdout", "said"), ("system", "The artifact ? is not kept: it is no file.")]
 
 
 def test_artifacts_that_cannot_be_kept_do_not_fail_the_task_and_its_log_says_so(tmp_path: Path) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
-from sweephand.calls import Call, Skipped, Succeeded
+from sweephand.calls import Call, Outcome, Skipped, Succeeded
+from sweephand.clock import SystemClock
 from sweephand.domain.ids import RunId, RunKey
 from sweephand.domain.retry import Failure
 from sweephand.operators import Operators
+from sweephand.operators.place import Place, beginning_of
+from tests.local.waiting import until
 from tests.operators.calls import command
 
 SAVES = 'mkdir -p junk; cat "$SWEEPHAND_CHECKPOINT"; printf %s "$SWEEPHAND_ATTEMPT" >> "$SWEEPHAND_CHECKPOINT"; '
@@ -41,6 +48,74 @@ def test_the_newest_checkpoint_counts_although_a_lost_attempt_saves_later(tmp_pa
     for attempt in (2, 1):
         operators.execute(command(SAVES + "exit 1", shell=True, attempt=attempt))
     assert operators.execute(command(SAVES, shell=True, attempt=3)) == Succeeded({"stdout": "2"})
+
+
+def test_what_a_killed_attempt_left_goes_with_the_next_one_however_that_ends(tmp_path: Path) -> None:
+    operators = Operators(tmp_path)
+    killed = Place(tmp_path, command(["true"], attempt=1))
+    killed.make()
+    (killed.root / "call.json").write_text("what it was told")
+    killed.checkpoint.write_text("7")
+    operators.execute(command(["false"], attempt=2))
+    assert left(tmp_path) == ["checkpoint"]
+    assert operators.execute(command(SAVES, shell=True, attempt=3)) == Succeeded({"stdout": "7"})
+
+
+def test_what_is_never_gone_on_with_is_forgotten_after_its_time(tmp_path: Path) -> None:
+    operators, now = Operators(tmp_path), SystemClock().now()
+    killed = Place(tmp_path, command(["true"]))
+    killed.make()
+    (killed.work / "file").write_text("x")
+    operators.execute(_of_run(command(SAVES + "exit 1", shell=True), "other"))
+    assert operators.forget(before=now - timedelta(days=1)) == 0
+    assert len(list(tmp_path.iterdir())) == 2
+    assert operators.forget(before=now + timedelta(days=1)) == 2
+    assert not list(tmp_path.iterdir())
+    assert operators.forget(before=now) == 0
+
+
+def test_what_runs_is_not_forgotten_however_long_it_takes(tmp_path: Path) -> None:
+    operators, later = Operators(tmp_path / "work"), SystemClock().now() + timedelta(days=1)
+    line = f'echo > {tmp_path}/begun; until test -e {tmp_path}/go; do :; done; echo 1 > "$SWEEPHAND_OUTPUT"'
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(operators.execute(command(line, shell=True))))
+    thread.start()
+    until((tmp_path / "begun").exists, within_s=10, what="it has begun")
+    assert operators.forget(before=later) == 0
+    (tmp_path / "go").touch()
+    thread.join(10)
+    assert outcomes == [Succeeded(1)]
+
+
+@pytest.mark.parametrize(
+    ("written", "percent"),
+    [
+        ("42", 42),
+        ("7.9\n", 7),
+        ("0", 0),
+        ("100", 100),
+        ("101", None),
+        ("-1", None),
+        ("nan", None),
+        ("x", None),
+        ("", None),
+    ],
+)
+def test_progress_is_a_number_up_to_a_hundred(tmp_path: Path, written: str, percent: int | None) -> None:
+    place = Place(tmp_path, command(["true"]))
+    place.make()
+    assert place.percent() is None
+    place.progress.write_text(written)
+    assert place.percent() == percent
+
+
+def test_who_reads_what_a_task_says_neither_waits_for_a_pipe_nor_follows_a_link(tmp_path: Path) -> None:
+    place, other = Place(tmp_path, command(["true"])), tmp_path / "other"
+    place.make()
+    os.mkfifo(place.progress)
+    other.write_text("42")
+    place.checkpoint.symlink_to(other)
+    assert (place.percent(), beginning_of(place.checkpoint, 10), beginning_of(other, 1)) == (None, None, b"4")
 
 
 def test_a_checkpoint_may_be_a_folder_and_a_skip_ends_it(tmp_path: Path) -> None:

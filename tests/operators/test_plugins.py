@@ -37,6 +37,7 @@ from sweephand.errors import InvalidInput
 from sweephand.local import Runtime
 from sweephand.operators import Operators
 from sweephand.ports import World
+from sweephand.secrets import Values
 from tests.api.client import Callers
 from tests.local.test_up import up
 from tests.local.waiting import until
@@ -477,6 +478,8 @@ HOOKS = """
     class Second:
         def before(self, attempt):
             heard.append("second before")
+            if attempt.call.params.get("tell"):
+                raise RuntimeError(f"{dict(attempt.call.secrets.by_name)}")
             if attempt.call.params.get("stop"):
                 raise RuntimeError("not today")
 
@@ -507,3 +510,18 @@ def test_hooks_are_around_every_attempt_and_one_that_fails_before_fails_it(
     assert outcome.message == "The hook 'b' failed: not today"
     assert heard == ["first before", "second before", "first after Failure HookFailed"]
     assert not made.exists()
+
+
+def test_what_operators_and_hooks_raise_is_logged_without_the_values_that_they_were_given(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.install("hooked", HOOKS, hooks="b = hooked:Second")
+    site.install("oddities", ODD, operators="echo = oddities:Odd")
+    operators = Operators(tmp_path / "work")
+    for asked in (command(["true"], params={"tell": True}), step(what="raises")):
+        secret = {"DB": "'a key'"} if asked.task.kind == "echo" else {"DB": "hunter2-canary"}
+        outcome = operators.execute(replace(asked, secrets=Values(secret)))
+        assert isinstance(outcome, Failure)
+        assert secret["DB"] not in f"{outcome} {caplog.text}"
+    assert "The hook 'b' failed before run" in caplog.text
+    assert "The operator 'echo' raised in run" in caplog.text

@@ -36,6 +36,10 @@ def returns_itself():
 def returns_much(): return "x" * 10_000
 async def later(): ...
 def exits(code): sys.exit(code)
+def tells_badly(left):
+    output = os.environ["SWEEPHAND_OUTPUT"]
+    open(os.path.join(os.path.dirname(output), "failure.json"), "w").write(left)
+    sys.exit(3)
 def dies(): os.kill(os.getpid(), signal.SIGSEGV)
 def writes(): open(os.environ["SWEEPHAND_OUTPUT"], "w").write("[1]")
 def waits(path):
@@ -128,6 +132,16 @@ def test_an_error_is_permanent_if_it_or_a_base_of_it_is_named_so(operators: Oper
         assert outcome == Failure(
             kind, "on ? purpose", FailureClass.PERMANENT if is_permanent else FailureClass.TRANSIENT
         )
+
+
+@pytest.mark.parametrize("left", ["", "[]", '{"error": "E"', '"x"', '{"error": 1}'])
+def test_a_failure_that_was_not_told_to_the_end_is_known_by_its_exit_code(
+    operators: Operators, home: Path, left: str
+) -> None:
+    """As where the disk is full, or the file is larger than the task's limits allow."""
+    outcome = operators.execute(call("python", "tasks:tells_badly", args=[left], cwd=str(home)))
+    assert isinstance(outcome, Failure)
+    assert outcome.error == "ExitCode3"
 
 
 def test_a_function_may_exit(operators: Operators, home: Path) -> None:

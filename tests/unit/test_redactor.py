@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -62,6 +63,22 @@ def test_each_line_of_a_long_value_is_one() -> None:
     assert redact(key) == MARK
     assert redact("MIIEvQIBADANBg") == MARK
     assert redact("--") == "--"
+
+
+@pytest.mark.parametrize("width", [64, 76])
+@pytest.mark.parametrize("after", ["", "\n"])
+def test_base64_that_is_broken_into_lines_is_recognised_line_by_line(width: int, after: str) -> None:
+    value = "".join(chr(ord("!") + n * n % 89) for n in range(200))
+    encoded = b64encode((value + after).encode()).decode().rstrip("=")
+    lines = [encoded[at : at + width] for at in range(0, len(encoded), width)]
+    said = Redactor([value])("\n".join(lines))
+    assert [line.replace(MARK, "") for line in said.split("\n")][:-1] == [""] * (len(lines) - 1)
+    assert len(said.split("\n")[-1].replace(MARK, "")) <= 2
+
+
+@pytest.mark.parametrize("encode", [quote, quote_plus, lambda text: b64encode(text.encode()).decode().rstrip("=")])
+def test_a_value_with_a_line_break_at_its_end_is_recognised_without_it(encode: Callable[[str], str]) -> None:
+    assert Redactor(["hunter2/and more\n"])(encode("hunter2/and more")) == MARK
 
 
 def test_where_a_text_was_cut_the_rest_of_a_value_goes_too() -> None:

@@ -72,7 +72,16 @@ def test_a_service_that_is_none_is_told(place: Neighbourhood, there: Operators) 
 
 @pytest.mark.parametrize(
     "params",
-    [{"roleArn": "r"}, {"RoleArn": "r"}, {"a": [{"executionRoleArn": "r"}]}, {"Role": "r"}, {"Job": {"IamRole": "r"}}],
+    [
+        {"roleArn": "r"},
+        {"RoleArn": "r"},
+        {"a": [{"executionRoleArn": "r"}]},
+        {"Role": "r"},
+        {"Job": {"IamRole": "r"}},
+        {"RoleName": "r"},
+        {"IamInstanceProfile": {"Name": "r"}},
+        {"InstanceProfileArn": "r"},
+    ],
 )
 def test_a_task_cannot_hand_a_role_to_a_service(place: Neighbourhood, there: Operators, params: Any) -> None:
     error, message = permanent(there.execute(sdk("dynamodb", "PutItem", params=params)))

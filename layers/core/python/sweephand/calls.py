@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
@@ -143,3 +143,19 @@ class Abandoning(Protocol):
 
     def abandon(self, call: Call) -> None:
         """The run ended between two looks: have what the call waits for stopped. Must not wait; may come twice."""
+
+
+@runtime_checkable
+class Forgetting(Protocol):
+    """A target that keeps things for attempts to come, which may never come."""
+
+    def forget(self, *, before: datetime) -> int:
+        """Remove what nobody has touched since then; of how many task runs."""
+
+
+@runtime_checkable
+class Progressing(Protocol):
+    """A target that knows how far a task is while it runs."""
+
+    def progress(self, call: Call) -> int | None:
+        """From 0 to 100; None where nothing is known."""

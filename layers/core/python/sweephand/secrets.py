@@ -18,6 +18,8 @@ MARK: Final = "•••"
 _LINE_CHARS_MIN: Final = 8
 _INSIDE_CHARS_MIN: Final = 8
 _EDGE_CHARS_MIN: Final = 3
+_WIDTHS: Final = (64, 76)
+"""How long the lines are that programs break base64 into: openssl and PEM, base64 and MIME."""
 
 Bound = Mapping[str, str]
 """What a sealed text is for: it opens for nothing else."""
@@ -71,6 +73,8 @@ def unwrapped(content: bytes, bound_to: Bound) -> str | None:
 
 class Redactor:
     """Replaces every value, as it is and as it looks in base64, URLs, JSON and Python; each line of a longer one too.
+
+    So it does what is left of one without the white space around it, which a file's last line has.
 
     A value of fewer than four characters is left: it would be found in every other word. What a task does to a value
     itself, such as turning it round, is not recognised.
@@ -141,10 +145,13 @@ def _forms(value: str) -> Iterator[str]:
             yield text
             yield from (json.dumps(text, ensure_ascii=only)[1:-1] for only in (True, False))
             yield repr(text)[1:-1]
-    yield from (quote_plus(value), *(quote(value, safe=safe) for safe in ("", "/", "!'()*~")))
-    for standard in _in_base64(value.encode()):
-        yield standard
-        yield standard.replace("+", "-").replace("/", "_")
+    for text in {value, value.strip()}:
+        if len(text) < VALUE_CHARS_MIN:
+            continue
+        yield from (quote_plus(text), *(quote(text, safe=safe) for safe in ("", "/", "!'()*~")))
+        for standard in _in_base64(text.encode()):
+            yield standard
+            yield standard.replace("+", "-").replace("/", "_")
 
 
 def _in_base64(content: bytes) -> Iterator[str]:
@@ -155,3 +162,11 @@ def _in_base64(content: bytes) -> Iterator[str]:
         inside = encoded[-(-before * 8 // 6) : (before + len(content)) * 8 // 6]
         if len(inside) >= _INSIDE_CHARS_MIN:
             yield inside
+        if not before:
+            yield from (line for width in _WIDTHS for line in _wrapped(inside, width))
+
+
+def _wrapped(encoded: str, width: int) -> Iterator[str]:
+    """The lines that a longer one is broken into."""
+    lines = [encoded[at : at + width] for at in range(0, len(encoded), width)] if len(encoded) > width else []
+    return (line for line in lines if len(line) >= _INSIDE_CHARS_MIN)

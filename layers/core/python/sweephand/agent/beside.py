@@ -20,6 +20,7 @@ from msgspec import Struct
 from sweephand.agent.fluent import Printed
 from sweephand.agent.place import Shared
 from sweephand.calls import Outcome
+from sweephand.domain.duration import format_duration
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.engine.complete import TIMEOUT
 from sweephand.errors import Defect
@@ -69,7 +70,7 @@ class Beside:
                 if stop.wait(self._look_every_s):
                     return Failure("Cancelled", "The attempt was told to stop.")
                 if attempt.clock.now() >= deadline:
-                    return Failure(TIMEOUT, f"The attempt took longer than {attempt.call.timeout}.")
+                    return Failure(TIMEOUT, f"The attempt took longer than {format_duration(attempt.call.timeout)}.")
         if seen.is_stopping and seen.code != 0:
             return Failure("Interrupted", "The task was stopped before it had ended.")
         if seen.code is None:

@@ -28,6 +28,8 @@ SOCKET: Final = Path("/var/run/fluent.sock")
 MESSAGE_BYTES_MAX: Final = 1_048_576
 _CHUNK: Final = 65_536
 _A_MOMENT_S: Final = 0.2
+_DRAIN_S: Final = 2.0
+"""How long the last lines are waited for, where the container has not ended and goes on printing."""
 _DEPTH_MAX: Final = 16
 
 _FIXED: Final = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8} | {
@@ -69,8 +71,31 @@ def messages(buffer: bytearray) -> Iterator[Any]:
         del buffer[:end]
         try:
             yield msgspec.msgpack.decode(whole)
+        except UnicodeDecodeError:
+            yield _marked(whole)
         except msgspec.DecodeError:
-            yield None  # it is no text, or no map that could be read
+            yield None  # it is no map that could be read
+
+
+def _marked(whole: bytes) -> Any:
+    """A message with a mark for every byte of its record that is no text; None where there is no record.
+
+    Programs print what they like, and the driver passes it on as if it were text.
+    """
+    try:
+        parts = msgspec.msgpack.decode(whole, type=list[msgspec.Raw])
+        record = msgspec.msgpack.decode(parts[2], type=dict[str, msgspec.Raw])
+        return [None, None, {name: _text(bytes(value)) for name, value in record.items()}]
+    except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+        return None
+
+
+def _text(value: bytes) -> Any:
+    try:
+        return msgspec.msgpack.decode(value)
+    except UnicodeDecodeError:
+        before = 1 + struct.calcsize(_SIZED.get(value[0], ""))  # a short text has its size in its kind
+        return value[before:].decode(errors="replace")
 
 
 def _end_of(data: bytearray, at: int, depth: int) -> int:
@@ -128,6 +153,7 @@ class Printed:
         self._path = path
         self._unread = 0
         self._begun: dict[str, bytes] = {}
+        self._enough = threading.Event()
         self._ending_read, self._ending_write = os.pipe()
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         path.unlink(missing_ok=True)
@@ -143,8 +169,10 @@ class Printed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Read what has come, and hear no more."""
+        """Read what has come, and hear no more: whoever goes on printing is not waited for."""
         os.close(self._ending_write)
+        self._thread.join(_DRAIN_S)
+        self._enough.set()
         self._thread.join()
         os.close(self._ending_read)
         self._listening.close()
@@ -168,9 +196,9 @@ class Printed:
                     ready.remove(self._ending_read)
                     selector.unregister(self._ending_read)
                     ending = True
+                if ending and (not ready or self._enough.is_set()):
+                    return
                 if not ready:
-                    if ending:
-                        return
                     self._lines.idle()
                 for one in ready:
                     if one is self._listening:

@@ -15,6 +15,7 @@ from sweephand.calls import Call, Outcome
 from sweephand.domain.retry import Failure
 from sweephand.errors import Defect, InvalidInput, TooMany, Unavailable
 from sweephand.operators import Operators
+from sweephand.operators.place import beginning_of
 
 logger: Final = logging.getLogger("sweephand.agent")
 
@@ -96,34 +97,16 @@ class Agent:
 
     def _tell(self, place: Resumed) -> None:
         """A word in between. One that is not heard is no harm: the next one says it again."""
-        content = _read(place)
+        content = beginning_of(place.checkpoint, CHECKPOINT_BYTES_MAX + 1)
         is_new = content is not None and content != self._saved
         if is_new and len(content or b"") > CHECKPOINT_BYTES_MAX:
             logger.warning("The checkpoint has more than %d bytes, and is not kept.", CHECKPOINT_BYTES_MAX)
             is_new = False
         document: Any = document_of(content) if is_new and content is not None else None
         try:
-            self._lease.beat(progress=_progress(place), checkpoint=document)
+            self._lease.beat(progress=place.percent(), checkpoint=document)
         except (Unavailable, TooMany, Defect, InvalidInput) as trouble:
             logger.warning("A heartbeat was not heard: %s", trouble)
             return
         if is_new:
             self._saved = content
-
-
-def _read(place: Resumed) -> bytes | None:
-    try:
-        with place.checkpoint.open("rb") as file:
-            return file.read(CHECKPOINT_BYTES_MAX + 1)
-    except OSError:
-        return None  # there is none, or it is being replaced: the next word tells
-
-
-def _progress(place: Resumed) -> int | None:
-    """A number from 0 to 100, as far as the task says one."""
-    try:
-        with place.progress.open("rb") as file:
-            number = float(file.read(32))
-    except (OSError, ValueError):
-        return None
-    return int(number) if 0 <= number <= 100 else None

@@ -156,7 +156,10 @@ class Fargate:
         for tries in range(1, TRIES_MAX + 1):
             try:
                 with asking(f"launch {call.run.key}"):
-                    return self._run(call, asked)
+                    came = self._run(call, asked)
+                if tries > 1 and isinstance(came, Unstarted):
+                    raise Unavailable(f"Whether {call.run.key} was launched is not known: {came.reason}")
+                return came
             except Unavailable:
                 if tries == TRIES_MAX:
                     raise
@@ -180,7 +183,8 @@ class Fargate:
         agent = {"name": AGENT_CONTAINER, "environment": _pairs(told)}
         if call.task.kind != CONTAINER:
             return {"containerOverrides": [agent]}
-        spec, known = call.task.spec, {"params": call.params, "run": call.context}
+        # All that is known but secrets: ECS shows these words to whoever may look at a task.
+        spec, known = call.task.spec, {"params": call.params, "run": call.context, **call.upstream}
         own = {name: as_text(value) for name, value in resolve(spec.get("env") or {}, known, "env").items()}
         task: dict[str, Any] = {"name": TASK_CONTAINER, "environment": _pairs(own | container_variables(call))}
         if spec.get("command"):

@@ -22,6 +22,8 @@ from sweephand.logs import KEPT_BYTES, PAGE_BYTES_MAX, Line, Log, LogKey, LogPag
 
 EVENTS_MAX: Final = 10_000
 BATCH_BYTES_MAX: Final = 1_048_576
+_SPAN_MAX: Final = timedelta(hours=24)
+"""What is further apart cannot be written together."""
 _EVENT_BYTES: Final = 26
 """What CloudWatch adds to each event when it counts a batch."""
 _TURNS_MAX: Final = 4
@@ -190,7 +192,8 @@ def _batches(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
     size = 0
     for event in events:
         weight = _weight(event)
-        if batch and (len(batch) == EVENTS_MAX or size + weight > BATCH_BYTES_MAX):
+        is_apart = bool(batch) and event["timestamp"] - batch[0]["timestamp"] >= _SPAN_MAX // _MILLISECOND
+        if batch and (is_apart or len(batch) == EVENTS_MAX or size + weight > BATCH_BYTES_MAX):
             yield batch
             batch, size = [], 0
         batch.append(event)

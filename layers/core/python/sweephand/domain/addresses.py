@@ -236,7 +236,7 @@ class Allowed(Struct, frozen=True):
     def check(self, url: Url, address: Address, path: str = "url") -> None:
         """Refuse a request to this URL if it may not go to this address of its host."""
         if why := self.why_not(url, address):
-            where = f"{url.host} is {address}" if url.address is None else str(address)
+            where = f"{url.host}, which is {address}" if url.address is None else str(address)
             raise InvalidInput(f"Requests may not go to {where}: {why}.", path)
 
 

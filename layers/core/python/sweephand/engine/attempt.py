@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sweephand.calls import Abandoning, Call, Outcome, Target
+from sweephand.domain.duration import format_duration
 from sweephand.domain.guard import Skip, Start, Void, Wait, guard
 from sweephand.domain.ids import RunKey
 from sweephand.domain.job import Guarantee, Job
@@ -185,7 +186,7 @@ def _watch_over(case: _Case, job: Job, puller: Puller, ends_at: datetime) -> Att
 
 def overdue(timeout: timedelta) -> Failure:
     """How an attempt fails that an external worker did not end in time."""
-    return Failure(TIMEOUT, f"The attempt took longer than {timeout}.")
+    return Failure(TIMEOUT, f"The attempt took longer than {format_duration(timeout)}.")
 
 
 def _end_late(case: _Case, timeout: timedelta) -> Attempted:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from sweephand.calls import Abandoning, Call, Cancellable, Outcome, Skipped, Succeeded, Target
+from sweephand.calls import Abandoning, Call, Cancellable, Outcome, Progressing, Skipped, Succeeded, Target
 from sweephand.domain.definition import PARAMS_BYTES_MAX
 from sweephand.domain.duration import format_duration, parse_duration
 from sweephand.domain.fields import instant, json_bytes
@@ -72,6 +72,10 @@ class Looking:
         """A look is over at once: only what the target does can be stopped."""
         if isinstance(self._target, Cancellable):
             self._target.cancel(call)
+
+    def progress(self, call: Call) -> int | None:
+        """Who looks or waits is nowhere in between."""
+        return self._target.progress(call) if isinstance(self._target, Progressing) else None
 
     def abandon(self, call: Call) -> None:
         """What goes on elsewhere between two looks is the target's."""

@@ -15,11 +15,12 @@ from typing import Any
 from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import RunKey
 from sweephand.domain.job import Cache, Job
+from sweephand.domain.output import Kept
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.domain.run import Run, RunState, Trigger
 from sweephand.domain.templates import as_text, resolve, run_facts
-from sweephand.engine.outputs import upstream_of
+from sweephand.engine.outputs import output_of, upstream_of
 from sweephand.engine.whereabouts import task_of
 from sweephand.errors import InvalidInput, Unavailable
 from sweephand.ports import World
@@ -40,6 +41,8 @@ def recall(world: World, call: Call, job: Job) -> Outcome | None:
     try:
         found = world.runs.noted(run.key.job.namespace, key)
         source = world.runs.get(RunKey.at(str(run.key.job), found)) if found else None
+        if source is not None and isinstance(source.output, Kept) and output_of(world.artifacts, source) is None:
+            return None  # its file is gone, since room was needed, and nothing would be taken over
     except Unavailable:
         return None  # safe: running it again is always right, and the run is claimed already
     if source is None or source.state is not RunState.SUCCEEDED or source.ended_at is None:

@@ -55,7 +55,10 @@ def redactor_of(stores: Stores, namespace: Namespace, task: Task) -> Redactor:
 
 
 def redacted(outcome: Outcome, redact: Redactor) -> Outcome:
-    """The outcome without any value; the marks in their places may make an output too long to be kept."""
+    """The outcome without any value; the marks in their places may make an output too long to be kept.
+
+    What is said in words may have been cut at its end, in the midst of a value.
+    """
     if not redact:
         return outcome
     match outcome:
@@ -65,13 +68,14 @@ def redacted(outcome: Outcome, redact: Redactor) -> Outcome:
             kept = redact.document(output)
             return too_large() if json_bytes(kept) > max(OUTPUT_KEPT_MAX, json_bytes(output)) else Succeeded(kept)
         case Skipped(reason):
-            return Skipped(redact(reason))
+            return Skipped(redact(reason, cut_after=True))
         case Unstarted(reason):
-            return Unstarted(redact(reason))
+            return Unstarted(redact(reason, cut_after=True))
         case Again(after, reason):
-            return Again(after, redact(reason))
+            return Again(after, redact(reason, cut_after=True))
         case Failure():
-            return replace(outcome, error=redact(outcome.error), message=redact(outcome.message))
+            error, message = (redact(text, cut_after=True) for text in (outcome.error, outcome.message))
+            return replace(outcome, error=error, message=message)
         case _:
             assert_never(outcome)
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from sweephand.calls import Outcome, Succeeded
 from sweephand.domain.dag import Graph, state_of, summary
+from sweephand.domain.duration import format_duration
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.job import Job
 from sweephand.domain.limits import OUTPUT_BYTES_MAX
@@ -135,7 +136,8 @@ def _advance_here(world: World, run: Run, *, look: bool) -> None:
 
 
 def _end_late(world: World, run: Run, job: Job, *, now: datetime) -> None:
-    failure = Failure(TIMEOUT, f"The run took longer than {job.run_timeout}.", FailureClass.PERMANENT)
+    limit = format_duration(job.run_timeout) if job.run_timeout else "it may"
+    failure = Failure(TIMEOUT, f"The run took longer than {limit}.", FailureClass.PERMANENT)
     reason = Reason(ReasonCode.TIMEOUT, failure.message)
     after = run.failed(failure, reason, now=now, nonce=world.dice.nonce())
     if move(world, run, after):

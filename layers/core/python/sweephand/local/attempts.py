@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from queue import SimpleQueue
 from typing import Final
 
-from sweephand.calls import Call, Cancellable, Outcome, Target
+from sweephand.calls import Call, Cancellable, Outcome, Progressing, Target
 from sweephand.domain.ids import RunKey
 from sweephand.domain.retry import Failure
 from sweephand.domain.run import Run, RunState
@@ -118,7 +118,8 @@ class Attempts:
                     self._tell(attempt)  # and let the lease end: its own time-out should have ended it
                     continue
                 try:
-                    heartbeat(world, call.run.key, epoch=call.run.epoch, lease=lease)
+                    progress = self._target.progress(call) if isinstance(self._target, Progressing) else None
+                    heartbeat(world, call.run.key, epoch=call.run.epoch, lease=lease, progress=progress)
                     world.inbox.keep(attempt.delivery, lease)
                 except (StaleEpoch, NotFound):
                     self._tell(attempt)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from sweephand.calls import Forgetting, Target
 from sweephand.domain.ids import JobName
 from sweephand.domain.run import Run
 from sweephand.embedded import Stores
@@ -116,8 +117,11 @@ def go_on_with_backfills(world: World) -> timedelta:
     return BACKFILLS_EVERY
 
 
-def forget_files(stores: Stores, *, now: datetime) -> timedelta:
-    """Remove the logs and artifacts that are old, or too much."""
+def forget_files(stores: Stores, target: Target, *, now: datetime) -> timedelta:
+    """Remove the logs and artifacts that are old, or too much, and what attempts left that are not gone on with."""
+    left = target.forget(before=now - KEEP_FILES) if isinstance(target, Forgetting) else 0
+    if left:
+        logger.info("What was left of %d tasks that were not gone on with was removed.", left)
     logs = stores.logs.forget(before=now - KEEP_FILES, bytes_max=LOGS_BYTES_MAX)
     artifacts = stores.artifacts.forget(before=now - KEEP_FILES, bytes_max=ARTIFACTS_BYTES_MAX)
     if logs or artifacts:

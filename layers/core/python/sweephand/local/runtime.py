@@ -61,12 +61,12 @@ class Runtime:
         self._name = f"{os.getpid()}-{dice.nonce()}"
         pace = replace(pace, lease=self._lease)
         world = World.over(stores, clock=clock, dice=dice, target=target, pace=pace, owner=self._name)
-        target = Looking(target, world)
-        self.world: Final = replace(world, target=target)
+        looking = Looking(target, world)
+        self.world: Final = replace(world, target=looking)
         """For callers in the same process: what they put, pause or trigger, the loops carry out."""
         self._stopping = threading.Event()
         self._troubles = Troubles()
-        self._attempts = Attempts(stores, target, workers=workers, wake=stores.bell.ring)
+        self._attempts = Attempts(stores, looking, workers=workers, wake=stores.bell.ring)
         self._dispatcher = Dispatcher(self._world("work"), stores, self._attempts, self._troubles, hold=self._lease)
         self._loops = [
             self._loop("dispatch", self._dispatcher.step),
@@ -76,7 +76,7 @@ class Runtime:
             self._loop("audit", Reconciliation(self._world("audit"), self._stopping.is_set).step),
             self._loop("watch", lambda: see_to_dead_letters(self._world("watch"))),
             self._loop("backfill", lambda: go_on_with_backfills(self._world("backfill"))),
-            self._loop("forget", lambda: forget_files(stores, now=clock.now())),
+            self._loop("forget", lambda: forget_files(stores, target, now=clock.now())),
         ]
 
     def also(self, name: str, step: Callable[[], timedelta]) -> None:

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from traceback import format_exc
@@ -35,7 +35,7 @@ from sweephand.operators.command import Command
 from sweephand.operators.container import Containing, containers_here
 from sweephand.operators.http import Http
 from sweephand.operators.operator import Attempt, Cancellation, Operator, Stopping
-from sweephand.operators.place import Place
+from sweephand.operators.place import Place, forget_places
 from sweephand.operators.plugins import Plugins, Steps
 from sweephand.operators.process import GRACE
 from sweephand.operators.program import inherited
@@ -131,7 +131,7 @@ class Operators:
         self.steps: Final = Steps(offers, self._plugins)
         """What is checked here when a task is saved, and the operators that are installed."""
         self._lock = threading.Lock()
-        self._under_way: dict[_Key, Cancellation] = {}
+        self._under_way: dict[_Key, Attempt] = {}
         self._early: dict[_Key, None] = {}
         """Cancelled before they began, or after they ended: the oldest are forgotten."""
 
@@ -173,13 +173,13 @@ class Operators:
     def cancel(self, call: Call) -> None:
         """End this call if it runs, or as soon as it begins; does not wait for the end."""
         with self._lock:
-            cancellation = self._under_way.get(_key(call))
-            if cancellation is None:
+            attempt = self._under_way.get(_key(call))
+            if attempt is None:
                 self._early[_key(call)] = None
                 while len(self._early) > _EARLY_MAX:
                     del self._early[next(iter(self._early))]
-        if cancellation is not None:
-            cancellation.ask()
+        if attempt is not None:
+            attempt.cancellation.ask()
 
     def abandon(self, call: Call) -> None:
         """The run has ended between two looks of this call: have what it waited for stopped; does not wait for that."""
@@ -191,6 +191,18 @@ class Operators:
         operator = self._operators.get(call.task.kind)
         if isinstance(operator, Stopping):
             operator.stop(Attempt(call, self._place(self._folder, call), self._grace))
+
+    def progress(self, call: Call) -> int | None:
+        """How far the call is, if it runs here and says so."""
+        with self._lock:
+            attempt = self._under_way.get(_key(call))
+        return attempt.place.percent() if attempt is not None else None
+
+    def forget(self, *, before: datetime) -> int:
+        """Remove what was left here by task runs that nobody has touched since then; of how many."""
+        with self._lock:
+            under_way = {attempt.place.task_run for attempt in self._under_way.values()}
+        return forget_places(self._folder.absolute(), before=before, but=under_way)
 
     def _stop_aside(self, call: Call) -> None:
         try:
@@ -204,7 +216,7 @@ class Operators:
             if key in self._early:
                 del self._early[key]
                 return False
-            self._under_way[key] = attempt.cancellation
+            self._under_way[key] = attempt
             return True
 
     def _record(self, call: Call) -> Record:

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from sweephand import __version__
 from sweephand.calls import Outcome, Succeeded
 from sweephand.domain.addresses import Allowed, Url, parse_url
+from sweephand.domain.duration import format_duration
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.headers import header_name, header_value
 from sweephand.domain.kinds import Installed, http_within, sensor_within
@@ -34,6 +35,7 @@ from sweephand.operators.errand import Errand
 from sweephand.operators.exchange import Limits, Request, Response, TooLarge, TooManyRedirects, exchange
 from sweephand.operators.operator import Attempt
 from sweephand.operators.process import Cause
+from sweephand.secrets import Redactor
 
 __all__ = ["BYTES_MAX", "Http", "answered", "shown_headers"]
 
@@ -73,7 +75,8 @@ class Http:
 
     def execute(self, attempt: Attempt) -> Outcome:
         expected = frozenset(attempt.option("expect", ()))
-        return self.ask(attempt, partial(_outcome, expected), final=expected, kept_max=OUTPUT_BYTES_MAX + 1)
+        judge = partial(_outcome, expected, attempt.redact)
+        return self.ask(attempt, judge, final=expected, kept_max=OUTPUT_BYTES_MAX + 1)
 
     def ask(self, attempt: Attempt, judge: Judge, *, final: frozenset[int], kept_max: int) -> Outcome:
         """Send what the task says, and judge the answer; why there is none is said in the same way for all."""
@@ -95,7 +98,7 @@ class Http:
         attempt.cancellation.stops_by(errand.stop)
         came = errand.wait(attempt.call.timeout)
         if came is Cause.TIMED_OUT:
-            return Failure(TIMEOUT, f"The attempt took longer than {attempt.call.timeout}.")
+            return Failure(TIMEOUT, f"The attempt took longer than {format_duration(attempt.call.timeout)}.")
         if isinstance(came, Cause):
             return Failure("Cancelled", "The attempt was told to stop.")
         return came
@@ -176,22 +179,22 @@ def answered(request: Request, response: Response) -> str:
     return message
 
 
-def _outcome(expected: frozenset[int], request: Request, response: Response) -> Outcome:
+def _outcome(expected: frozenset[int], redact: Redactor, request: Request, response: Response) -> Outcome:
     status = response.status
     if status in expected or (not expected and 200 <= status < 300):
-        return Succeeded(_output(response))
+        return Succeeded(_output(response, redact))
     message = answered(request, response)
-    quoted = _text(response).strip()[:_QUOTED_CHARS_MAX]
+    quoted = _text(response, redact).strip()[:_QUOTED_CHARS_MAX]
     kind = _TRANSIENT if status in _AGAIN or 500 <= status < 600 else _PERMANENT
     return Failure(f"Http{status}", f"{message}: {quoted}" if quoted else f"{message}.", kind)
 
 
-def _output(response: Response) -> dict[str, Any]:
+def _output(response: Response, redact: Redactor) -> dict[str, Any]:
     """The status, a few headers and the body: as JSON where it is small JSON, else the beginning of its text."""
     document = _document(response)
     output = {"status": response.status, "headers": shown_headers(response), "body": document}
     if document is UNSET or json_bytes(output) > OUTPUT_BYTES_MAX:
-        output["body"] = text = _text(response)
+        output["body"] = text = _text(response, redact)
         while json_bytes(output) > OUTPUT_BYTES_MAX:  # the headers alone are always less
             output["body"] = text = text[: len(text) * 3 // 4]
     return output
@@ -218,10 +221,13 @@ def _document(response: Response) -> Any:
     return UNSET if errors else copied["body"]
 
 
-def _text(response: Response) -> str:
-    """The beginning of the body; nothing of one that is packed, which was not asked for."""
+def _text(response: Response, redact: Redactor) -> str:
+    """The beginning of the body; nothing of one that is packed, which was not asked for.
+
+    Redacted before more is cut from it: half a value would not be recognised.
+    """
     if response.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
         return ""
     is_latin = "charset=iso-8859-1" in response.headers.get("content-type", "").lower().replace('"', "")
     text = response.beginning[:OUTPUT_BYTES_MAX].decode("latin-1" if is_latin else "utf-8", errors="replace")
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return redact(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), cut_after=response.size > OUTPUT_BYTES_MAX)

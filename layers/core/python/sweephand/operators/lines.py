@@ -71,7 +71,11 @@ class Lines:
     ) -> None:
         """Lines without the end of the last; of the first, so many bytes were dropped. It may go on where another part
         was handed on, and the last may not be whole."""
-        told = self._redact(text_of(data), cut_before=goes_on, cut_after=not is_whole)
+        text, cut = text_of(data), ""
+        if dropped:  # by itself: what was dropped may be the end of a secret, whose beginning is not for anybody either
+            first, newline, text = text.partition("\n")
+            cut, goes_on = self._redact(first, cut_before=goes_on, cut_after=True) + newline, False
+        told = cut + self._redact(text, cut_before=goes_on, cut_after=not is_whole)
         now, texts = self._clock.now(), told.split("\n")
         texts[0] = _cut(texts[0], dropped)
         self._add([Line(now, stream, _cut(text).removesuffix("\r")) for text in texts])

@@ -14,7 +14,7 @@ from sweephand.clock import SystemClock
 from sweephand.domain.bounds import USUAL, Bounds, read_bounds
 from sweephand.domain.templates import resolve
 from sweephand.logs import Line, Stream
-from sweephand.operators.lines import Lines
+from sweephand.operators.lines import Lines, text_of
 from sweephand.operators.place import Place
 from sweephand.operators.record import Record
 from sweephand.operators.specs import options_as
@@ -76,9 +76,9 @@ class Attempt(Struct, frozen=True):
         return self.call.known
 
     def log(self, text: str) -> None:
-        """Say something in the attempt's log."""
-        now = self.clock.now()
-        self.record.add([Line(now, Stream.SYSTEM, line) for line in self.redact(text).splitlines() or [""]])
+        """Say something in the attempt's log; what UTF-8 cannot carry, such as a file's odd name, is replaced."""
+        now, told = self.clock.now(), text_of(self.redact(text).encode(errors="replace"))
+        self.record.add([Line(now, Stream.SYSTEM, line) for line in told.splitlines() or [""]])
 
     def lines(self) -> Lines:
         """What a process of the attempt writes goes to its log."""

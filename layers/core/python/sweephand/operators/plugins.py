@@ -9,11 +9,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from traceback import format_exc
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
 from sweephand.calls import Outcome, Skipped, Succeeded
+from sweephand.domain.duration import format_duration
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.ids import check_name
 from sweephand.domain.kinds import KINDS, Installed, Offer
@@ -61,11 +63,11 @@ class Plugin(Struct, frozen=True):
             outcome = errand.wait(attempt.call.timeout, grace=attempt.grace)
         except InvalidInput:
             raise
-        except Exception as error:
-            logger.exception("The operator '%s' raised in run %s.", attempt.call.task.kind, attempt.call.run.key)
+        except Exception as error:  # noqa: BLE001 - it is logged without what it must not say
+            _log_error(attempt, f"The operator '{attempt.call.task.kind}' raised in")
             return Failure(type(error).__name__, str(error)[:_MESSAGE_CHARS_MAX] or "It raised without a word.")
         if isinstance(outcome, Cause):
-            return Failure(TIMEOUT, f"The attempt took longer than {attempt.call.timeout}.")
+            return Failure(TIMEOUT, f"The attempt took longer than {format_duration(attempt.call.timeout)}.")
         return _kept(outcome)
 
 
@@ -95,8 +97,8 @@ class Plugins:
             try:
                 if hasattr(hook, "before"):
                     hook.before(attempt)
-            except Exception as error:
-                logger.exception("The hook '%s' failed before run %s.", name, attempt.call.run.key)
+            except Exception as error:  # noqa: BLE001 - likewise
+                _log_error(attempt, f"The hook '{name}' failed before")
                 outcome = Failure("HookFailed", f"The hook '{name}' failed: {error}"[:_MESSAGE_CHARS_MAX])
                 break
             begun.append((name, hook))
@@ -105,8 +107,8 @@ class Plugins:
             try:
                 if hasattr(hook, "after"):
                     hook.after(attempt, ended)
-            except Exception:
-                logger.exception("The hook '%s' failed after run %s.", name, attempt.call.run.key)
+            except Exception:  # noqa: BLE001 - likewise
+                _log_error(attempt, f"The hook '{name}' failed after")
         return ended
 
     @cached_property
@@ -189,6 +191,11 @@ def _made(point: EntryPoint) -> Any:
     if not isinstance(loaded, type):
         raise InvalidInput("It is not a class.")
     return loaded()
+
+
+def _log_error(attempt: Attempt, what: str) -> None:
+    """What another package raised, without the values that the attempt gave it."""
+    logger.error("%s run %s: %s", what, attempt.call.run.key, attempt.redact(format_exc()))
 
 
 def _kept(outcome: object) -> Outcome:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sweephand.calls import Outcome, Skipped, Succeeded, variables
+from sweephand.domain.duration import format_duration
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.limits import OUTPUT_BYTES_MAX, OUTPUT_KEPT_MAX
 from sweephand.domain.output import too_large
@@ -76,7 +77,7 @@ def run(
         case Cause.STOPPED:
             return Failure("Cancelled", "The attempt was told to stop.")
         case Cause.TIMED_OUT:
-            return Failure(TIMEOUT, f"The attempt took longer than {attempt.call.timeout}.")
+            return Failure(TIMEOUT, f"The attempt took longer than {format_duration(attempt.call.timeout)}.")
         case Cause.EXITED | Cause.BEYOND:
             said = last_lines(_said(attempt, process.err), _QUOTED_CHARS_MAX)
             judged = ended(attempt, process.code, said) if ended else None
@@ -107,8 +108,8 @@ def _beyond(attempt: Attempt, limit: str) -> Failure:
     match limit:
         case "memory":
             return Failure("OutOfMemory", f"It had more than {bounds.memory} MB in memory.", _PERMANENT)
-        case "cpuTime":
-            took = f"It took more than {bounds.cpu_time} of processor time."
+        case "cpuTime" if bounds.cpu_time is not None:
+            took = f"It took more than {format_duration(bounds.cpu_time)} of processor time."
             return Failure("CpuTimeExceeded", took, _PERMANENT)
         case "processes":
             return Failure("TooManyProcesses", f"It had more than {bounds.processes} processes.", _PERMANENT)

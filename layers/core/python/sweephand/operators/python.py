@@ -22,6 +22,7 @@ from sweephand.operators.unpacked import Unpacked
 
 _RUNNER: Final = Path(__file__).with_name("runner.py")
 """Run as a file, not as a module: it needs nothing of ours, and importing us would take longer than most tasks."""
+_TOLD_BYTES_MAX: Final = 65_536
 
 
 class Python:
@@ -59,11 +60,17 @@ class Python:
         request.write_text(json.dumps(call))
         # -P: our folder does not become a place to import from; -u: what was printed before a kill is not lost.
         outcome = run(attempt, [sys.executable, "-P", "-u", str(_RUNNER), str(request)], env=env, cwd=folder(attempt))
-        return _told(attempt, failure) if isinstance(outcome, Failure) and failure.exists() else outcome
+        return (_told(attempt, failure) or outcome) if isinstance(outcome, Failure) else outcome
 
 
-def _told(attempt: Attempt, failure: Path) -> Failure:
-    told = json.loads(failure.read_text())
-    kind = FailureClass.PERMANENT if told["permanent"] else FailureClass.TRANSIENT
-    message = attempt.redact(told["message"], cut_after=len(told["message"]) >= MESSAGE_CHARS_MAX)
-    return Failure(attempt.redact(told["error"])[:128], message, kind)
+def _told(attempt: Attempt, failure: Path) -> Failure | None:
+    """How the function failed in its own words; None where it has not said so, or not to the end."""
+    try:
+        with failure.open("rb") as file:
+            told = json.loads(file.read(_TOLD_BYTES_MAX))
+        error, message, is_permanent = str(told["error"]), str(told["message"]), bool(told["permanent"])
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return None
+    kind = FailureClass.PERMANENT if is_permanent else FailureClass.TRANSIENT
+    message = attempt.redact(message[:MESSAGE_CHARS_MAX], cut_after=len(message) >= MESSAGE_CHARS_MAX)
+    return Failure(attempt.redact(error)[:128], message, kind)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from sweephand.calls import Call, Outcome, Succeeded
+from sweephand.domain.duration import format_duration
 from sweephand.domain.ids import JobName
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.domain.templates import resolve
@@ -52,7 +53,7 @@ class Tasks:
     def execute(self, call: Call) -> Outcome:
         """What the call comes to, however long it takes."""
         if self._of(call).takes > call.timeout:
-            return Failure("Timeout", f"The attempt took longer than {call.timeout}.")
+            return Failure("Timeout", f"The attempt took longer than {format_duration(call.timeout)}.")
         return _outcome(self._of(call).function, call)
 
     def length(self, call: Call) -> timedelta:

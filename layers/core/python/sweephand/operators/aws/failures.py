@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
+from sweephand.domain.duration import format_duration
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.engine.complete import TIMEOUT
 
@@ -75,7 +76,9 @@ def failure_of(error: Exception, what: str, within: timedelta) -> Failure:
         case known.ClientError():
             return _refused(error.response, what)
         case known.ReadTimeoutError():
-            return Failure(TIMEOUT, f"{what} did not answer within {within}: it may have taken effect.")
+            return Failure(
+                TIMEOUT, f"{what} did not answer within {format_duration(within)}: it may have taken effect."
+            )
         case known.ParamValidationError():
             return permanent("ParamValidationError", f"{what}: {error}")
         case known.HTTPClientError() | known.ConnectionError() | known.IncompleteReadError() | ResponseParserError():

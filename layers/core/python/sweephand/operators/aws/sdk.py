@@ -14,7 +14,8 @@ from sweephand.operators.aws.answers import kept
 from sweephand.operators.aws.clients import Caller, made
 from sweephand.operators.operator import Attempt
 
-_ROLE: Final = re.compile(r".*role_?(arn)?s?", re.IGNORECASE)
+_ROLE: Final = re.compile(r".*(role|instance_?profile)_?(arn|name)?s?", re.IGNORECASE)
+"""An instance profile is a role for a machine."""
 
 
 class Sdk(Caller):

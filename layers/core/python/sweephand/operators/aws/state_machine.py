@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from sweephand.calls import Call, Outcome, Succeeded
+from sweephand.domain.duration import format_duration
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.limits import OUTPUT_BYTES_MAX
 from sweephand.domain.retry import Failure
@@ -121,7 +122,7 @@ def _outcome(seen: Mapping[str, Any] | None, execution: str, timeout: timedelta,
         case status if status in _UNDER_WAY:
             took = now - seen["startDate"]
             if took >= timeout:
-                return Failure(TIMEOUT, f"The execution took longer than {timeout}, and was stopped.")
+                return Failure(TIMEOUT, f"The execution took longer than {format_duration(timeout)}, and was stopped.")
             after = min(max(took / 4, LOOK_LEAST), LOOK_MOST, timeout - took)
             return Again(after, f"the execution is {status.lower().replace('_', ' ')}")
         case "SUCCEEDED":
