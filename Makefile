@@ -5,6 +5,7 @@ ARGS ?=
 SEEDS ?= 300
 SEED ?=
 ENGINE ?=
+DAGS ?=
 PATHS ?= .
 UV := uv==0.13.7
 
@@ -45,8 +46,8 @@ lint: $(PACKAGE) ## Ruff, mypy and import-linter
 bench: $(PACKAGE) ## Run the benchmarks (NAMES="a b" for some of them)
 	$(PY) -m bench $(NAMES)
 
-simulate: $(PACKAGE) ## Seeded simulation (SEEDS=300, or SEED=k for one; ENGINE=sqlite|moto)
-	$(SIMULATE) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(ENGINE),--engine $(ENGINE))
+simulate: $(PACKAGE) ## Seeded simulation (SEEDS=300, or SEED=k for one; ENGINE=sqlite|moto; DAGS=1: several tasks)
+	$(SIMULATE) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(DAGS),--dags)
 
 soak: $(PACKAGE) ## The long run: every test with many more examples, then thousands of seeds and fresh ones
 	SWEEPHAND_SOAK=1 $(PYTEST) $(PARALLEL) -m ""

@@ -29,14 +29,14 @@ def main() -> int:
         result = simulate(options.seed, options.engine, dags=options.dags)
         print("\n".join(result.story))
         print(summary([result], 0))
-        return report([result])
+        return report([result], dags=options.dags)
     began = perf_counter()
     seeds = range(options.first, options.first + options.seeds)
     with ProcessPoolExecutor(options.jobs, initializer=be_quiet) as pool:
         found = pool.map(partial(simulated, engine=options.engine, dags=options.dags), seeds, chunksize=4)
         results = list(watched(found, len(seeds)))
     print(summary(results, perf_counter() - began))
-    return report(results)
+    return report(results, dags=options.dags)
 
 
 def be_quiet() -> None:
@@ -73,11 +73,11 @@ def summary(results: list[Result], seconds: float) -> str:
     )
 
 
-def report(results: list[Result]) -> int:
+def report(results: list[Result], *, dags: bool) -> int:
     """Name what failed and how to see it again."""
     failed = [one for one in results if one.violations]
     for one in failed[:20]:
-        print(f"seed {one.seed} ({one.kind}): make simulate SEED={one.seed} ENGINE={one.engine}")
+        print(f"seed {one.seed} ({one.kind}): make simulate SEED={one.seed} ENGINE={one.engine}{' DAGS=1' * dags}")
         for violation in one.violations[:5]:
             print(f"    {violation}")
     print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
