@@ -24,10 +24,10 @@ from sweephand.engine.share import put_pool
 from sweephand.engine.subrun import start_subrun
 from sweephand.engine.trigger import trigger
 from sweephand.logs import LogKey
-from sweephand.messages import Elsewhere
-from sweephand.ports import Lane
+from sweephand.messages import AttemptRun, Elsewhere
+from sweephand.ports import Lane, Letter
 from tests.engine.faults import dying_before, with_another
-from tests.engine.world import NS, PERMANENT, TRANSIENT, Crash, Town, job
+from tests.engine.world import HOLD, NS, PERMANENT, TRANSIENT, Crash, Town, job
 
 COMMAND = {"command": ["true"]}
 
@@ -284,3 +284,13 @@ def test_the_tasks_of_a_started_run_end_with_it_although_whoever_cancels_it_dies
     assert either.run(started.key).state is RunState.CANCELLED
     either.advance(minutes=3)
     assert either.run(started.key.of_task("x")).state is RunState.CANCELLED
+
+
+def test_a_timer_whose_bearer_stopped_before_anybody_was_sent_to_advance_the_run_does_so_itself(either: Town) -> None:
+    key = begun(either, task("a"), task("b", "a"))
+    either.stores.inbox.delete(either.stores.inbox.receive(Lane.NORMAL, most=1, hold=HOLD))
+    either.world.queue.send([Letter(AttemptRun(key, timer=either.clock.at))])
+    assert either.drive(dying_before(either.world, "queue.send", nth=2)) == ["crash"]  # the first is the run's timer
+    assert either.run(key).state is RunState.RUNNING
+    either.advance(minutes=2)  # the message comes back long before the run's lease ends
+    assert either.run(key).state is RunState.SUCCEEDED

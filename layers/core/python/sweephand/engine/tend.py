@@ -59,12 +59,13 @@ def look_after(world: World, run: Run, job: Job, *, timer: datetime | None, now:
     """Somebody was sent to a run of several tasks that goes on; the moment to come again, if that is not known already.
 
     Before its lease ends that is a call to advance it, where nobody else does. Then it is looked at as a whole, and
-    looked after for another while. Of several timers, the one of the present lease goes on.
+    looked after for another while. Of several timers, the one of the present lease goes on; an older one may be what
+    started the run, come again because whoever had it stopped before anybody was sent to advance it.
     """
     lease_until = run.lease_until or now
     if now < lease_until:
-        if timer is not None:
-            return lease_until if timer == lease_until else None
+        if timer == lease_until:
+            return lease_until
         if world.machines is None:
             _advance_here(world, run, look=False)
         elif (world.dags.get(run.key) or begin(world, run, now=now)).rev == 0:
