@@ -373,7 +373,8 @@ def test_a_plan_shows_what_a_definition_would_do_and_does_nothing(admin: Client)
     assert {"fires", "notes", "runsPerDay", "loadPerHour", "difference"} <= plan.keys()
     assert (plan["runsPerYear"], plan["runsPerDay"], plan["loadPerHour"][2]) == (366, 1.0, 1)
     assert len(plan["notes"]) == 2
-    assert plan["difference"] == {"action": "create", "version": None, "changes": []}
+    summary = ["created: every day at 02:30 Europe/Berlin; task main"]
+    assert plan["difference"] == {"action": "create", "version": None, "changes": [], "summary": summary}
     admin.get("/jobs/night").expect(404)
     admin.post("/jobs", wanted).expect(201)
     assert admin.post("/plan", wanted).expect(200).json["difference"]["action"] == "none"
