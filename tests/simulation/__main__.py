@@ -73,11 +73,16 @@ def summary(results: list[Result], seconds: float) -> str:
     )
 
 
+def again(one: Result, *, dags: bool) -> str:
+    """The command that shows a seed again, with its story."""
+    return f"make simulate SEED={one.seed} ENGINE={one.engine}{' DAGS=1' * dags}"
+
+
 def report(results: list[Result], *, dags: bool) -> int:
     """Name what failed and how to see it again."""
     failed = [one for one in results if one.violations]
     for one in failed[:20]:
-        print(f"seed {one.seed} ({one.kind}): make simulate SEED={one.seed} ENGINE={one.engine}{' DAGS=1' * dags}")
+        print(f"seed {one.seed} ({one.kind}): {again(one, dags=dags)}")
         for violation in one.violations[:5]:
             print(f"    {violation}")
     print(f"{len(results) - len(failed)} passed, {len(failed)} failed")

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from tests.simulation.__main__ import summary
+from tests.simulation.__main__ import again, summary
 from tests.simulation.scenario import Result, simulate
 
 SQLITE_SEEDS, SQLITE_BATCH = 300, 10
@@ -14,7 +14,7 @@ MOTO_SEEDS, MOTO_BATCH = 10, 1
 DAG_SEEDS, MOTO_DAG_SEEDS = 100, 2
 
 
-def _check(results: list[Result], record_property: object) -> None:
+def _check(results: list[Result], record_property: object, *, dags: bool = False) -> None:
     assert callable(record_property)
     for one in results:
         record_property(f"seed {one.engine}", (one.jobs, one.fires, one.faults, one.crashes))
@@ -22,10 +22,7 @@ def _check(results: list[Result], record_property: object) -> None:
     if failed:
         first = failed[0]
         story = "\n".join(first.story[-200:])
-        pytest.fail(
-            f"{story}\n\n{summary(results, 0)}\nmake simulate SEED={first.seed} ENGINE={first.engine}\n"
-            + "\n".join(first.violations[:10])
-        )
+        pytest.fail(f"{story}\n\n{summary(results, 0)}\n{again(first, dags=dags)}\n" + "\n".join(first.violations[:10]))
 
 
 @pytest.mark.parametrize("batch", range(SQLITE_SEEDS // SQLITE_BATCH))
@@ -35,12 +32,16 @@ def test_nothing_is_lost_or_doubled_on_sqlite(batch: int, record_property: objec
 
 @pytest.mark.parametrize("batch", range(DAG_SEEDS // SQLITE_BATCH))
 def test_nothing_is_lost_or_doubled_where_jobs_have_several_tasks(batch: int, record_property: object) -> None:
-    _check([simulate(batch * SQLITE_BATCH + number, dags=True) for number in range(SQLITE_BATCH)], record_property)
+    _check(
+        [simulate(batch * SQLITE_BATCH + number, dags=True) for number in range(SQLITE_BATCH)],
+        record_property,
+        dags=True,
+    )
 
 
 @pytest.mark.parametrize("seed", range(MOTO_DAG_SEEDS))
 def test_tasks_are_not_lost_or_doubled_on_dynamodb_and_sqs(seed: int, record_property: object) -> None:
-    _check([simulate(seed, "moto", dags=True)], record_property)
+    _check([simulate(seed, "moto", dags=True)], record_property, dags=True)
 
 
 @pytest.mark.parametrize("seed", range(MOTO_SEEDS))

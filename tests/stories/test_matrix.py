@@ -16,8 +16,8 @@ from tests.stories.places import Place, Scene, on_moto, on_sqlite
 STORIES = ("succeeds", "fails", "recovers", "times_out", "is_cancelled")
 ELSEWHERE = {
     "container": "runs where there are containers, and has tests of its own",
-    "job": "is not run by this version",
-    "approval": "is not run by this version",
+    "job": "ends as another run does, and has tests of its own: tests/engine/test_look.py",
+    "approval": "ends when a person says so, and has tests of its own: tests/api/test_tasks.py",
 }
 ABSENT = {
     ("wait", "recovers"): "it asks nobody but the clock: nothing of it can fail for a while",
