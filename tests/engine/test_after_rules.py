@@ -163,6 +163,16 @@ def test_any_by_the_day_runs_with_the_first_of_the_day(either: Town) -> None:
     assert used(either) == [{"right": right.key.run_id}]
 
 
+def test_any_by_the_day_is_one_run_though_its_follower_died_before_it_said_so(either: Town) -> None:
+    upstreams(either, "left", "right")
+    comes_after(either, {"any": ["left", "right"], **BERLIN})
+    left, right = succeed(either, "left"), succeed(either, "right")
+    with pytest.raises(Crash):
+        told(either, left, world=dying_before(either.world, "runs.remember", nth=2))
+    assert told(either, right, left) == 0
+    assert len(either.runs()) == 1
+
+
 def test_a_chain_stays_on_its_day(town: Town) -> None:
     """What comes after a day's run is of that day, though it runs on the next."""
     upstreams(town, "left", "right", "other")

@@ -100,9 +100,8 @@ def scan(world: World, namespace: Namespace, folder: Folder, filing: Filing, *, 
         changed += 1
     for path, state in before.items():
         if path not in listed:
-            kept = [job for job in state.jobs if owners.get(job, path) != path]
-            gone = [job for job in state.jobs if job not in kept]
-            removed += sum(_removed(world, JobKey(namespace, JobName(job)), path) for job in gone if removes)
+            # What another file has taken over meanwhile has that file for its author.
+            removed += sum(_removed(world, JobKey(namespace, JobName(job)), path) for job in state.jobs if removes)
             _forget(world, namespace, path)
     wrong = sum(bool(state.errors) for state in file_states(world, namespace)) if changed else _wrong(before, listed)
     return Scanned(len(listed), changed, removed, wrong)
