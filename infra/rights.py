@@ -104,7 +104,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "sweep": Rights(
             tables={
                 JOBS.name: (GET, GET_ALL, QUERY, UPDATE),
-                RUNS.name: (GET, QUERY, PUT),
+                RUNS.name: (GET, QUERY, PUT, UPDATE),
                 DUE.name: (QUERY, PUT_ALL),
                 CONTROL.name: (GET, UPDATE),
             },

@@ -6,6 +6,7 @@ import inspect
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Lock
@@ -21,6 +22,7 @@ from sweephand.domain.access import Role
 from sweephand.domain.backfill import BackfillEvent, BackfillKey, Only, Wanted
 from sweephand.domain.fields import instant
 from sweephand.domain.ids import DEFAULT, JobKey, JobName, RunId, RunKey
+from sweephand.domain.job import CatchupPolicy
 from sweephand.domain.limits import REDRIVES_MAX
 from sweephand.domain.output import Kept
 from sweephand.domain.reasons import Reason, ReasonCode
@@ -31,6 +33,7 @@ from sweephand.engine.backfill import LOOKS_MAX, read, write
 from sweephand.engine.backfills import found_backfill, start_backfill
 from sweephand.engine.issue import issue
 from sweephand.engine.put import put
+from sweephand.engine.resume import resume
 from sweephand.engine.share import put_pool
 from sweephand.engine.trigger import trigger
 from sweephand.local.cloud import Deployment
@@ -54,6 +57,8 @@ from tests.api import (
     test_workers,
 )
 from tests.api.client import START, VirtualCloud
+from tests.engine.faults import dying_before
+from tests.engine.world import Crash
 from tests.infra.assembly import ROOT, Assembly, listed, synthesized
 from tests.operators.aws.account import TARGETS, a_call, neighbourhood, operators
 from tests.operators.aws.test_short_calls import CALLS
@@ -553,6 +558,25 @@ def backfills_that_only_one_sees_to(place: VirtualCloud) -> None:
         assert found_backfill(place.world, own).is_over, who
 
 
+def a_resume_that_is_left_to_a_sweep(place: VirtualCloud) -> None:
+    """Whoever resumed a job died before what the pause had held was given up."""
+    place.admin.post("/jobs", {"name": "held", "schedule": "* * * * *", "command": "x", "timeout": "30s"}).expect(201)
+    place.admin.post("/jobs/held/pause").expect(200)
+    place.go_on(minutes=5)
+    key = JobKey(DEFAULT, JobName("held"))
+    with suppress(Crash):
+        resume(dying_before(place.world, "runs.drop"), key, catchup=CatchupPolicy.NONE, actor="test")
+    assert ReasonCode.PAUSED in _reasons(place, key)
+    place.go_on(minutes=5)
+    assert ReasonCode.PAUSED not in _reasons(place, key)
+
+
+def _reasons(place: VirtualCloud, key: JobKey) -> set[ReasonCode]:
+    """Why runs of a job wait."""
+    runs = place.world.runs.of_job(key, limit=100)
+    return {run.reason.code for run in runs if run.state is RunState.QUEUED and run.reason is not None}
+
+
 def _unstarted(place: VirtualCloud, own: BackfillKey, who: str) -> Run:
     """A run of the backfill that waits for nobody."""
     fire_at = instant("2020-01-01T06:00:00Z", "")
@@ -625,6 +649,7 @@ OWN_STORIES: Final = [
     several_tasks,
     several_tasks_that_nobody_waits_for,
     backfills_that_only_one_sees_to,
+    a_resume_that_is_left_to_a_sweep,
 ]
 
 _TIMELINE: Final = "what was in force is read where a job was changed between a fire, or a success, and now"
@@ -643,7 +668,6 @@ UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("settle", "dynamodb:BatchWriteItem", "sweephand-due"): _PAUSED,
     ("settle", "dynamodb:PutItem", "sweephand-runs"): _PAUSED,
     ("settle", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
-    ("sweep", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("sweep", "sqs:ChangeMessageVisibility", "sweephand-sweep"): "a sweep that fails is tried again soon",
     ("sweep", "sqs:GetQueueUrl", "sweephand-sweep"): "as the next",
     ("sweep", "sqs:SendMessage", "sweephand-sweep"): "under load a sweep hands its other shards on",
