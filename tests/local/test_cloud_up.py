@@ -36,7 +36,8 @@ def test_it_says_what_the_other_engine_says_and_that_nothing_is_kept(running: Up
     assert token == f"The admin's token is in data/admin.token: {running.token}"
     assert "SWEEPHAND_TOKEN=$(cat data/admin.token)" in following
     assert note == "It is an AWS account in memory: what is stored is gone when it stops."
-    assert sorted(path.name for path in running.data.iterdir()) == ["admin.token", "artifacts", "lock", "logs", "work"]
+    folders = ["artifacts", "code", "logs", "unpacked", "work"]
+    assert sorted(path.name for path in running.data.iterdir()) == sorted([*folders, "admin.token", "lock"])
     assert (running.data / "admin.token").stat().st_mode & 0o777 == 0o600
 
 

@@ -511,7 +511,7 @@ def test_a_name_is_judged_by_every_address_that_it_has(address: str) -> None:
         has = {"rebound.test": addresses}
         failed = failure(send(request("http://rebound.test/"), may_reach=(), addresses=has.__getitem__))
         assert (failed.error, failed.kind) == ("TargetRefused", PERMANENT)
-        assert f"rebound.test is {ip_address(address)}" in failed.message
+        assert f"rebound.test, which is {ip_address(address)}" in failed.message
 
 
 @pytest.mark.parametrize("name", ["localhost", "a.localhost", "metadata.google.internal"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
@@ -151,21 +150,26 @@ def applied(mutant: Mutant) -> Iterator[None]:
     scratch = ModuleType(module.__name__)
     scratch.__file__ = module.__file__
     exec(compile(source, str(module.__file__), "exec"), scratch.__dict__)
-    undo = list(_graft(module.__dict__, scratch.__dict__))
+    undo = list(_graft(module, module.__dict__, scratch.__dict__))
     try:
+        assert undo, f"{mutant} changes nothing that runs"
         yield
     finally:
         for target, name, value in undo:
             setattr(target, name, value)
 
 
-def _graft(module: dict[str, Any], scratch: dict[str, Any]) -> Iterator[tuple[Any, str, Any]]:
-    """Give the module's own functions the mutated code, since others have imported them by name."""
-    for name, changed in scratch.items():
-        original = module.get(name)
-        if isinstance(original, FunctionType) and original.__module__ == module["__name__"]:
-            yield original, "__code__", original.__code__
-            original.__code__ = changed.__code__
-        elif isinstance(original, str) and original != changed:
-            yield sys.modules[module["__name__"]], name, original
-            module[name] = changed
+def _graft(owner: Any, own: Mapping[str, Any], mutated: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any]]:
+    """Give functions and methods the mutated code, since others have imported them by name; what was there before."""
+    module = owner.__name__ if isinstance(owner, ModuleType) else owner.__module__
+    for name, changed in mutated.items():
+        original = own.get(name)
+        if isinstance(original, FunctionType) and original.__module__ == module:
+            if original.__code__ != changed.__code__:
+                yield original, "__code__", original.__code__
+                original.__code__ = changed.__code__
+        elif isinstance(original, type) and original.__module__ == module and isinstance(changed, type):
+            yield from _graft(original, vars(original), vars(changed))
+        elif isinstance(original, str) and original != changed and isinstance(owner, ModuleType):
+            yield owner, name, original
+            setattr(owner, name, changed)
