@@ -179,15 +179,16 @@ EFFECTS: dict[str, Callable[[Assembly], bool]] = {
     ),
     "container_images": lambda made: (
         {name: told[IMAGES] for name, told in _told(made).items() if IMAGES in told}
-        == dict.fromkeys(("attempt", "api"), f"{ECR}/team/* {ECR}/one:1 registry.example.org/team/*")
+        == dict.fromkeys(("attempt", "scan", "api"), f"{ECR}/team/* {ECR}/one:1 registry.example.org/team/*")
         and _pulled(made) == ["123456789012:repository/one", "123456789012:repository/team/*"]
     ),
     "x86_containers": lambda made: (
-        {name for name, told in _told(made).items() if "SWEEPHAND_AGENT_IMAGE_X86" in told} == {"attempt", "api"}
+        {name for name, told in _told(made).items() if "SWEEPHAND_AGENT_IMAGE_X86" in told}
+        == {"attempt", "scan", "api"}
     ),
     "http_may_reach": lambda made: (
         {name: told[REACH] for name, told in _told(made).items() if REACH in told}
-        == dict.fromkeys(("api", "execute"), "10.1.0.0/16,billing.internal:8443")
+        == dict.fromkeys(("api", "scan", "execute"), "10.1.0.0/16,billing.internal:8443")
         and _told(made)["execute"].keys() == {"SWEEPHAND_NAME", "SWEEPHAND_ARTIFACTS", REACH}
     ),
     "secret_arns": lambda made: (
