@@ -211,6 +211,20 @@ def test_a_run_that_is_cancelled_while_somebody_advances_it_ends_with_its_tasks(
     assert states(either, key) == {"a": "cancelled", "b": "succeeded", "c": "cancelled"}
 
 
+def test_a_task_that_is_put_while_its_run_ends_does_not_outlive_it(either: Town) -> None:
+    """Its message is lost with whoever put it: the one that brought the run must do."""
+    key = begun(either, task("a"), task("b", "a"))
+
+    def meanwhile() -> None:
+        cancel(either.world, key, actor="ann")
+        either.drive()
+
+    either.drive(with_another(dying_before(either.world, "queue.send", nth=3), "runs.create", meanwhile))
+    assert either.run(key.of_task("a")).state is RunState.QUEUED
+    either.advance(minutes=20)
+    assert either.run(key.of_task("a")).state is RunState.CANCELLED
+
+
 def test_where_a_failure_stops_the_run_no_further_instance_starts(either: Town) -> None:
     put_pool(either.world, NS, "one", 1, expected=0)
     either.target.rules["job"] = by_task({"load[0]": Elsewhere()})

@@ -83,7 +83,7 @@ def advance(world: World, key: RunKey, *, token: str, generation: int | None = N
         _end_tasks(scene)
         return Advanced(Step.STOP)
     progress = found or begin(world, scene.run, now=scene.now)
-    heard = progress.noted
+    heard = progress.noted if found else None  # whoever ended it before there was a progress could not say so
     look = look or (progress.rev > 0 and progress.waves == 0)  # the execution before this one may have died half way
     released = 0
     for _ in range(_ROUNDS_MAX):
@@ -93,8 +93,11 @@ def advance(world: World, key: RunKey, *, token: str, generation: int | None = N
             return Advanced(Step.STOP, released)
         absorbed, moves = _absorb(scene, progress, look=look)
         released += moves
-        if absorbed is None:
-            progress = world.dags.get(key) or begin(world, scene.run, now=scene.now)  # another came first
+        if absorbed is None:  # another came first, maybe to end it: what was put since is not in its vector
+            if (scene := _scene(world, key) or scene).run.is_terminal:
+                _end_tasks(scene)
+                return Advanced(Step.STOP, released)
+            progress = world.dags.get(key) or begin(world, scene.run, now=scene.now)
             continue
         progress, look = absorbed, False
         if progress.changed:
@@ -335,12 +338,17 @@ def _stopped(scene: _Scene, decided: Decided, instances: dict[int, bytearray]) -
 
 
 def _end_tasks(scene: _Scene) -> None:
-    """The run is over, and its tasks are not: none of them starts, and what runs is fenced."""
-    progress = scene.world.dags.get(scene.run.key)
-    while progress is not None and not is_over(progress.states):
-        reason = Reason(ReasonCode.CANCELLED, f"the run {scene.run.state}")
+    """The run is over, and its tasks may not be: none of them starts, and what runs is fenced.
+
+    Whoever advanced it while it ended may have put one since the vector was closed, so they are always looked at.
+    """
+    reason = Reason(ReasonCode.CANCELLED, f"the run {scene.run.state}")
+    while True:
+        progress = scene.world.dags.get(scene.run.key)
         for run in tasks_of(scene.world, scene.run.key):
             _cancel(scene, run, reason)
+        if progress is None or is_over(progress.states):
+            return
         states, instances = bytearray(progress.states), {n: bytearray(one) for n, one in progress.instances.items()}
         ended = [run for run in tasks_of(scene.world, scene.run.key) if _has_place(scene.graph, run, instances)]
         record(scene.graph, ended, states, instances)
@@ -354,7 +362,6 @@ def _end_tasks(scene: _Scene) -> None:
         )
         if _moves(scene.world, progress, after) is not None:
             return
-        progress = scene.world.dags.get(scene.run.key)
 
 
 def _names_of(graph: Graph, place: int, instances: Mapping[int, bytearray]) -> list[str]:
