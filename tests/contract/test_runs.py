@@ -258,11 +258,10 @@ def test_stretches_that_touch_a_window_are_found(stores: Stores) -> None:
     assert found(90 * MINUTE + TICK, 3 * HOUR) == []
 
 
-def test_the_same_beginning_again_replaces_a_stretch(stores: Stores) -> None:
-    stores.runs.drop(JOB, _stretch(0, 9))
-    stores.runs.drop(JOB, _stretch(0, 4, "again"))
-    stores.runs.drop(JOB, _stretch(0, 4, "again"))
-    assert stores.runs.dropped(JOB, since=NOW, until=NOW + HOUR) == [_stretch(0, 4, "again")]
+def test_the_same_beginning_again_replaces_a_stretch_and_never_shortens_it(stores: Stores) -> None:
+    for stretch in (_stretch(0, 4), _stretch(0, 4, "again"), _stretch(0, 9, "more"), _stretch(0, 6, "late")):
+        stores.runs.drop(JOB, stretch)
+    assert stores.runs.dropped(JOB, since=NOW, until=NOW + HOUR) == [_stretch(0, 9, "more")]
 
 
 def _page(day: date, **fields: object) -> LedgerPage:

@@ -27,7 +27,7 @@ from sweephand.logs import LogKey
 from sweephand.messages import AttemptRun, Elsewhere
 from sweephand.ports import Lane, Letter
 from tests.engine.faults import dying_before, with_another
-from tests.engine.world import HOLD, NS, PERMANENT, TRANSIENT, Crash, Town, job
+from tests.engine.world import HOLD, NS, PERMANENT, RUN_LANES, TRANSIENT, Crash, Town, job
 
 COMMAND = {"command": ["true"]}
 
@@ -211,18 +211,51 @@ def test_a_run_that_is_cancelled_while_somebody_advances_it_ends_with_its_tasks(
     assert states(either, key) == {"a": "cancelled", "b": "succeeded", "c": "cancelled"}
 
 
-def test_a_task_that_is_put_while_its_run_ends_does_not_outlive_it(either: Town) -> None:
-    """Its message is lost with whoever put it: the one that brought the run must do."""
-    key = begun(either, task("a"), task("b", "a"))
+def test_a_task_that_is_put_while_its_run_ends_does_not_outlive_it(town: Town) -> None:
+    """Its message gets lost: whoever put it must find out."""
+    key = begun(town, task("a"), task("b", "a"))
 
     def meanwhile() -> None:
-        cancel(either.world, key, actor="ann")
-        either.drive()
+        cancel(town.world, key, actor="ann")
+        town.sleep_through(seconds=61)
+        town.drive()  # another has seen to its tasks
 
-    either.drive(with_another(dying_before(either.world, "queue.send", nth=3), "runs.create", meanwhile))
-    assert either.run(key.of_task("a")).state is RunState.QUEUED
-    either.advance(minutes=20)
-    assert either.run(key.of_task("a")).state is RunState.CANCELLED
+    slow = with_another(town.world, "runs.create", meanwhile)
+    town.drive(with_another(slow, "dags.absorb", lambda: lose_what_is_visible(town)))
+    assert town.run(key.of_task("a")).state is RunState.CANCELLED
+
+
+def test_a_run_whose_time_is_up_ends_tasks_that_nobody_was_sent_to(town: Town) -> None:
+    key = begun(town, task("a"), task("b"), runTimeout="3m")
+    assert [deliver_next(town) for _ in range(3)] == ["begun", "looked after", "succeeded"]
+    lose_what_is_visible(town)
+    town.advance(minutes=6)
+    assert town.run(key).state is RunState.FAILED
+    assert {town.run(key.of_task(one)).state for one in "ab"} == {RunState.SUCCEEDED, RunState.CANCELLED}
+
+
+def test_a_run_goes_on_at_once_when_its_claimer_dies_and_the_message_is_another_s(town: Town) -> None:
+    key = begun(town, task("a"), task("b", "a"))
+    [delivery] = (one for lane in RUN_LANES for one in town.stores.inbox.receive(lane, most=1, hold=HOLD))
+
+    def meanwhile() -> None:
+        town.deliver(dying_before(town.another(), "dags.begin"), delivery)
+
+    assert town.deliver(with_another(town.world, "runs.move", meanwhile), delivery) == "lost race"
+    town.advance(seconds=5)
+    assert town.run(key).state is RunState.SUCCEEDED
+
+
+def deliver_next(town: Town) -> str:
+    """Deliver one message; what came of it."""
+    found = (one for lane in RUN_LANES for one in town.stores.inbox.receive(lane, most=1, hold=HOLD))
+    return town.deliver(town.world, next(found))
+
+
+def lose_what_is_visible(town: Town) -> None:
+    """Whatever was sent to be looked at now never arrives."""
+    for lane in RUN_LANES:
+        town.stores.inbox.delete(town.stores.inbox.receive(lane, most=10, hold=HOLD))
 
 
 def test_where_a_failure_stops_the_run_no_further_instance_starts(either: Town) -> None:

@@ -12,7 +12,7 @@ from sweephand.domain.run import RunState
 from sweephand.engine.complete import complete
 from sweephand.engine.share import put_pool
 from sweephand.engine.trigger import trigger
-from tests.engine.faults import dying_before
+from tests.engine.faults import dying_before, with_another
 from tests.engine.world import NS, TRANSIENT, Town, at, code_of, dies, job, run_key
 
 BUSY = "5,10,15 12 * * *"
@@ -140,6 +140,24 @@ def test_a_waiters_own_timer_finds_the_place_when_the_wake_is_lost(town: Town) -
     lost = town.stores.database.rows("SELECT max(id) FROM messages")[0][0]
     town.stores.database.run("DELETE FROM messages WHERE id = ?", (lost,))
     town.advance(minutes=1, seconds=5)
+    assert town.run(at("12:10")).state is RunState.SUCCEEDED
+
+
+def test_a_timer_that_comes_before_the_wait_it_was_sent_for_is_stored_is_kept(town: Town) -> None:
+    busy(town, "12:11", schedule="5,10 12 * * *", overlap="queue")
+    wake_at = town.run(at("12:10")).wake_at
+    assert wake_at is not None
+    town.clock.at = wake_at
+
+    def meanwhile() -> None:
+        town.sleep_through(seconds=65)  # the one who waits is slow, and its timer is not
+        town.drive()
+
+    assert "lost race" in town.drive(with_another(town.world, "runs.move", meanwhile))
+    complete(town.world, run_key(at("12:05")), epoch=1, outcome=Succeeded())
+    lost = town.stores.database.rows("SELECT max(id) FROM messages")[0][0]
+    town.stores.database.run("DELETE FROM messages WHERE id = ?", (lost,))
+    town.advance(minutes=2, ticking=False)
     assert town.run(at("12:10")).state is RunState.SUCCEEDED
 
 

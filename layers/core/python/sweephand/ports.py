@@ -204,7 +204,10 @@ class Runs(Protocol):
         """The tasks of a run that were released or decided about, in the order of their ids, beginning after one."""
 
     def drop(self, job: JobKey, dropped: Dropped) -> None:
-        """Record a stretch of fires that became no runs; the same beginning again replaces it."""
+        """Record a stretch of fires that became no runs; the same beginning again replaces it, and never shortens it.
+
+        Whoever is late may say what was missed as it was a while ago.
+        """
 
     def dropped(self, job: JobKey, *, since: datetime, until: datetime) -> list[Dropped]:
         """Stretches that touch since <= F < until."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -112,7 +113,11 @@ class DynamoRuns:
 
     def drop(self, job: JobKey, dropped: Dropped) -> None:
         until = max(dropped.last, self._clock.now()) + self._keep
-        self._table.put(dropped_item(job, dropped, until=until))
+        with suppress(Lost):  # one that reaches further is there already
+            last = instant(dropped.last) or {}
+            self._table.put(
+                dropped_item(job, dropped, until=until), "attribute_not_exists(pk) OR l <= :last", last=last
+            )
 
     def dropped(self, job: JobKey, *, since: datetime, until: datetime) -> list[Dropped]:
         # A stretch may have begun long ago and still touch: all that have not expired are read.

@@ -47,6 +47,10 @@ _UPDATE: Final = (
 )
 _IS_MINE: Final = "SELECT 1 FROM runs WHERE job = ? AND run_id = ? AND rev = ? AND nonce = ?"
 _READ: Final = f"SELECT {COLUMNS} FROM runs WHERE job = ? AND run_id = ?"
+_DROP: Final = """
+    INSERT INTO dropped VALUES (?,?,?,?,?) ON CONFLICT (job, first)
+    DO UPDATE SET last = excluded.last, count = excluded.count, reason = excluded.reason WHERE excluded.last >= last
+"""
 _ACTIVE: Final = (
     f"SELECT {COLUMNS} FROM runs INDEXED BY runs_active"
     " WHERE job = ? AND run_id < ? AND state IN ('running', 'retrying') ORDER BY run_id DESC LIMIT ?"
@@ -129,7 +133,7 @@ class Runs:
 
     def drop(self, job: JobKey, dropped: Dropped) -> None:
         row = (str(job), micros(dropped.first), micros(dropped.last), dropped.count, str(dropped.reason))
-        self._database.run("INSERT OR REPLACE INTO dropped VALUES (?,?,?,?,?)", row)
+        self._database.run(_DROP, row)
 
     def dropped(self, job: JobKey, *, since: datetime, until: datetime) -> list[Dropped]:
         rows = self._database.rows(

@@ -78,8 +78,13 @@ class _Case(Struct, frozen=True):
 
     @property
     def is_the_timer(self) -> bool:
-        """Whether this message carries the run's present wait; any other may go, since that one is on its way."""
-        return self.run.wake_at is None or self.message.timer == self.run.wake_at
+        """Whether this message carries the run's present wait; an earlier one may go, since that one is on its way.
+
+        A later one was sent by whoever is about to say so in the run, and may be all that is left of it.
+        """
+        if self.run.wake_at is None:
+            return True
+        return self.message.timer is not None and self.message.timer >= self.run.wake_at
 
 
 def attempt(world: World, message: AttemptRun, delivery: Delivery) -> Attempted:
@@ -306,7 +311,9 @@ def _end(case: _Case, after: Run) -> Attempted:
 def _claim(case: _Case, job: Job, version: int) -> Call | Attempted:
     world = case.world
     if job.is_dag:
-        return Attempted(Fate.DELETE, "begun") if start(world, case.run, job, version, now=case.now) else _lose(case)
+        # Whoever claimed it instead may have died before anybody was sent to advance it: that is seen to at once.
+        begun = start(world, case.run, job, version, now=case.now)
+        return Attempted(Fate.DELETE, "begun") if begun else _lost_race()
     upstream = upstream_of(world, case.run)
     timeout = timeout_of(world.pace, job, case.run, now=case.now)
     if not timeout:

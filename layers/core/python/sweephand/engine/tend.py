@@ -143,6 +143,7 @@ def _end_late(world: World, run: Run, job: Job, *, now: datetime) -> None:
     after = run.failed(failure, reason, now=now, nonce=world.dice.nonce())
     if move(world, run, after):
         follow_up(world, after)
+        end_tasks(world, after)  # the word to whoever should advance it may be what got lost
 
 
 def _outcome(graph: Graph, states: bytes, outputs: Outputs) -> Outcome:
