@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from sweephand.domain.dag import Graph, compiled, summary
+from sweephand.domain.dag import Graph, byte_of_mapped, compiled, state_of, summary
 from sweephand.domain.ids import JobKey, RunKey, run_id_of_fire
 from sweephand.domain.job import CatchupPolicy, Change, Guarantee, Job, JobEvent, TriggerRule
 from sweephand.domain.ledger import Dropped
@@ -18,7 +18,7 @@ from sweephand.domain.ready import verdict
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import ACTIVE, RUN_LIFECYCLE, UNSTARTED, Run, RunState, Trigger
 from sweephand.domain.schedule import Schedule
-from sweephand.domain.task import TaskEvent
+from sweephand.domain.task import TaskEvent, TaskState
 from tests.simulation.cast import NAMESPACE, Effect
 from tests.simulation.record import Record, Step
 
@@ -182,10 +182,11 @@ class Checker:
     def _tasks_of(self, run: Run) -> Iterator[str]:
         progress, graph = self.stores.dags.get(run.key), compiled(self._job_of(run))
         tasks: list[Run] = self.stores.runs.tasks(run.key, limit=100_000)
+        ends = _ends_of(graph, tasks, progress.states)
         for task in tasks:
             if not task.is_terminal and run.is_terminal:
                 yield f"I7 {task.key} is still {task.state} ({task.reason}) although its run {run.state}"
-            yield from self._began_in_time(task, graph, progress.states)
+            yield from self._began_in_time(task, graph, ends)
         if run.state is RunState.SUCCEEDED and summary(graph, progress.states).is_failed:
             yield f"I8 {run.key} succeeded although a last task did not"
 
@@ -295,6 +296,16 @@ class Checker:
 
     def _is_dag(self, run: Run) -> bool:
         return run.version is not None and not run.key.task and self._job_of(run).is_dag
+
+
+def _ends_of(graph: Graph, tasks: Sequence[Run], states: bytes) -> bytes:
+    """How tasks ended: whoever ended their run and closed the vector may not have known that a map was expanded."""
+    ends = bytearray(states)
+    for place, byte in enumerate(states):
+        own = [one for one in tasks if graph.named(parts_of(one.key.task)[0]) == place]
+        if own and state_of(byte) is TaskState.CANCELLED and all(one.is_terminal for one in own):
+            ends[place] = byte_of_mapped(Counter(TaskState(one.state) for one in own))
+    return bytes(ends)
 
 
 def _was_skipped_as_paused(run: Run) -> bool:
