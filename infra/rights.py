@@ -214,7 +214,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
                 JOBS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
                 RUNS.name: (GET, GET_ALL, QUERY, PUT, UPDATE, DELETE),
                 DUE.name: (QUERY, PUT, PUT_ALL, DELETE),
-                CONTROL.name: (GET, QUERY, PUT, DELETE),
+                CONTROL.name: (GET, GET_ALL, QUERY, PUT, DELETE),
                 VIEWS.name: (QUERY,),
             },
             queues=_SEND_RUNS,
@@ -229,7 +229,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         ),
         "authorize": Rights(
             tables={
-                CONTROL.name: (GET,),
+                CONTROL.name: (GET, GET_ALL, QUERY),
                 JOBS.name: (PUT,),
             },
         ),

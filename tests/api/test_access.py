@@ -57,6 +57,7 @@ EXPECTED: Mapping[str, str] = {
     "listAudit": "viewer",
     "getStats": "viewer",
     "openSession": "viewer",
+    "getSession": "viewer",
     "listDatasets": "viewer",
     "getDataset": "viewer",
     "listFiles": "viewer",
@@ -295,6 +296,7 @@ def test_lists_show_nothing_of_another_namespace(virtual: Virtual, theirs: dict[
         text = mine.get(path).expect(200).text
         assert not [name for name in ("secret-job", "their-", theirs["token"], "other") if name in text], path
     assert [one["namespace"] for one in mine.get("/namespaces").items] == ["default"]
+    assert mine.get("/session").expect(200).json["namespaces"] == ["default"]
     assert theirs["token"] not in mine.get("/tokens").text
     assert mine.get("/stats").json["jobs"] == 0
     assert mine.post("/leases", {"workerId": "w", "max": 100}).expect(200).items == []
@@ -372,6 +374,33 @@ def test_a_member_of_one_namespace_is_a_stranger_in_another(real: Served, ann: C
     real.admin.put("/namespaces/closed", {}).expect(201)
     ann.within("closed").get("/jobs").expect(403)
     ann.put("/namespaces/closed/members/ann", {"role": "viewer"}).expect(404)
+
+
+def test_a_person_may_ask_where_they_belong_before_they_can_name_it(real: Served) -> None:
+    for name, role in (("quiet", "operator"), ("quieter", "admin")):
+        real.admin.put(f"/namespaces/{name}", {}).expect(201)
+        real.admin.put(f"/namespaces/{name}/members/cleo", {"role": role}).expect(201)
+    real.admin.put("/namespaces/locked", {}).expect(201)
+    cleo = Client(real.api, signed(real, claims(sub="cleo")))
+    cleo.get("/jobs").expect(403)
+    told = cleo.get("/session").expect(200).json
+    assert told.pop("expiresAt") is not None
+    assert told == {
+        "caller": "cleo",
+        "kind": "person",
+        "role": "operator",
+        "namespace": "quiet",
+        "namespaces": ["quiet", "quieter"],
+        "moreNamespaces": False,
+        "platform": False,
+    }
+    assert cleo.within("quieter").get("/session").expect(200).json["role"] == "admin"
+    assert [one["namespace"] for one in cleo.within("quieter").get("/namespaces").items] == ["quiet", "quieter"]
+    for name in ("locked", "default", "nowhere", "*"):
+        cleo.within(name).get("/session").expect(403)
+    for method in ("POST", "PUT", "DELETE"):
+        cleo.call(method, "/session", {}).expect(403)
+    Client(real.api, signed(real, claims(sub="stranger"))).get("/session").expect(403)
 
 
 def test_nobody_gives_themselves_a_role(ann: Client) -> None:

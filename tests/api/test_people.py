@@ -9,7 +9,8 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.api.client import Client, Served, Virtual
+from sweephand.domain.access import DEFAULT, Caller, PrincipalKind, Role
+from tests.api.client import Client, Known, Served, Virtual
 from tests.api.test_contract import create
 from tests.api.test_runs import refuse, trigger
 
@@ -39,6 +40,13 @@ def test_a_namespace_is_made_shown_changed_and_removed(admin: Client) -> None:
     admin.get("/namespaces/team").expect(404)
     team.get("/jobs").expect(403)
     assert admin.delete("/namespaces/default").expect(409).json["detail"] == "The default namespace stays."
+
+
+def test_pages_of_namespaces_leave_none_out_that_sorts_before_the_unwritten_default_one(admin: Client) -> None:
+    for name in ("another", "team"):
+        admin.put(f"/namespaces/{name}", {}).expect(201)
+    pages = list(admin.pages("/namespaces?limit=1"))
+    assert [one["namespace"] for page in pages for one in page] == ["another", "default", "team"]
 
 
 def test_a_namespace_has_a_weight_beside_its_limits(admin: Client) -> None:
@@ -203,6 +211,60 @@ def test_a_session_dies_with_the_token_that_opened_it(served: Served) -> None:
 def test_where_there_is_no_issuer_there_are_no_sessions(virtual: Virtual) -> None:
     virtual.admin.post("/session").expect(404)
     virtual.callers.nobody().get("/jwks.json").expect(404)
+
+
+# Who is asking.
+
+
+def test_a_token_is_told_what_it_may_do_and_nothing_secret(virtual: Virtual) -> None:
+    for name in ("team", "another"):
+        virtual.admin.put(f"/namespaces/{name}", {}).expect(201)
+    body = {"name": "ci", "role": "operator", "expiresAt": "2026-03-02T01:00:00Z"}
+    made = virtual.admin.within("team").post("/tokens", body).expect(201).json
+    answered = Client(virtual.api, made["token"]).get("/session").expect(200)
+    assert answered.headers["cache-control"] == "no-store"
+    assert answered.json == {
+        "caller": made["id"],
+        "kind": "token",
+        "role": "operator",
+        "namespace": "team",
+        "namespaces": ["team"],
+        "moreNamespaces": False,
+        "platform": False,
+        "expiresAt": "2026-03-02T01:00:00Z",
+    }
+    assert made["token"].rpartition("_")[2] not in answered.text
+    platform = virtual.admin.within("team").get("/session").expect(200).json
+    assert (platform["role"], platform["namespace"], platform["platform"]) == ("admin", "team", True)
+    assert (platform["namespaces"], platform["expiresAt"]) == (["another", "default", "team"], None)
+
+
+def test_a_person_is_told_the_namespaces_that_have_made_them_a_member(virtual: Virtual) -> None:
+    for name in ("closed", "team"):
+        virtual.admin.put(f"/namespaces/{name}", {}).expect(201)
+    for name, role in (("default", "viewer"), ("team", "admin")):
+        virtual.admin.put(f"/namespaces/{name}/members/ann", {"role": role}).expect(201)
+    virtual.admin.put("/namespaces/closed/members/ann-2", {"role": "admin"}).expect(201)
+    caller = Caller("ann", PrincipalKind.USER, DEFAULT, Role.VIEWER, expires_at=virtual.now + timedelta(hours=1))
+    ann = Client(Known(virtual.api, caller))
+    first = ann.get("/session").expect(200).json
+    assert (first["caller"], first["kind"], first["role"]) == ("ann", "person", "viewer")
+    assert (first["namespace"], first["namespaces"], first["platform"]) == ("default", ["default", "team"], False)
+    assert first["expiresAt"] == "2026-03-02T01:10:00Z"
+    virtual.admin.delete("/namespaces/default/members/ann").expect(204)
+    assert ann.get("/session").expect(200).json["namespaces"] == ["team"]
+    assert [one["namespace"] for one in ann.get("/namespaces").items] == ["team"]
+
+
+def test_a_session_is_told_when_it_ends_and_not_when_its_token_does(served: Served) -> None:
+    ends_at = served.clock.now() + timedelta(days=1)
+    for expires, hours in ((None, 1), (ends_at, 1), (served.clock.now() + timedelta(minutes=5), 0)):
+        body = {"name": "ci", "role": "viewer", "expiresAt": expires.isoformat() if expires else None}
+        made = served.admin.post("/tokens", body).expect(201).json
+        opened = Client(served.api, made["token"]).post("/session").expect(201).json
+        told = Client(served.api, opened["token"]).get("/session").expect(200).json
+        assert (told["caller"], told["kind"], told["role"]) == (made["id"], "token", "viewer")
+        assert told["expiresAt"] == (opened["expiresAt"][:19] + "Z" if hours else made["expiresAt"])
 
 
 # What is written down.

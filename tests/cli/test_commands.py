@@ -58,6 +58,22 @@ def test_a_namespace_that_is_named_is_not_asked_for() -> None:
     assert asked(script) == ["GET /namespaces/named/members"]
 
 
+def test_whoami_tells_people_in_lines_and_programs_all_of_it() -> None:
+    me = {"caller": "ann", "kind": "person", "role": "editor", "namespace": "a", "namespaces": ["a", "b"]}
+    with scripted(Answer(200, {**me, "platform": False, "expiresAt": None})) as script:
+        told = run(script, "whoami")
+        as_json = run(script, "whoami", "--json")
+    assert [line.split() for line in told.stdout.splitlines()] == [
+        ["caller", "ann"],
+        ["kind", "person"],
+        ["role", "editor"],
+        ["namespace", "a"],
+        ["namespaces", "a,", "b"],
+    ]
+    assert json.loads(as_json.stdout)["platform"] is False
+    assert asked(script) == ["GET /session", "GET /session"]
+
+
 # Namespaces.
 
 

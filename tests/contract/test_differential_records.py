@@ -75,6 +75,10 @@ class Records(BothEngines):
             self.both(lambda stores: stores.shared.delete(namespace, kind, name, expected=expected, deed=deed))
         self.both(lambda stores: stores.shared.get(namespace, kind, name))
 
+    @rule(kind=kinds, name=names)
+    def look_in_each(self, kind: str, name: str) -> None:
+        self.both(lambda stores: stores.shared.in_each(NAMESPACES, kind, name))
+
     def _deed(self, at: datetime, namespace: Namespace) -> Deed:
         return deed_at(at, f"n{next(self.numbers)}", namespace)
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sweephand.documents import SharedDocument
 from sweephand.domain.ids import Namespace
 from sweephand.errors import Defect
-from sweephand.ports import SharedDocument
 from tests.contract.samples import DEFAULT, NOW, SECOND, STRANGE, deed_at, fresh_key, jsons, texts
 from tests.contract.world import Stores
 
@@ -49,6 +49,20 @@ def test_any_document_comes_back(stores: Stores, examples: settings) -> None:
         assert stores.shared.get(DEFAULT, "template", name) == (1, document)
 
     check()
+
+
+def test_a_document_is_looked_for_in_many_namespaces_at_once(stores: Stores) -> None:
+    namespaces = [Namespace(f"n{n}") for n in range(130)]
+    for n in range(0, 130, 2):
+        assert stores.shared.put(namespaces[n], "member", "ann", {"n": n}, expected=0)
+        assert stores.shared.put(namespaces[n + 1], "members", "ann", {}, expected=0)
+        assert stores.shared.put(namespaces[n + 1], "member", "ann2", {}, expected=0)
+    assert stores.shared.put(namespaces[2], "member", "ann", {"n": "again"}, expected=1)
+    wanted = [*reversed(namespaces), namespaces[2], namespaces[2]]
+    assert stores.shared.in_each(wanted, "member", "ann") == [
+        stores.shared.get(namespace, "member", "ann") for namespace in wanted
+    ]
+    assert stores.shared.in_each([], "member", "ann") == []
 
 
 # Lists.

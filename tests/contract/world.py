@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from sweephand import ports
 from sweephand.artifacts import Artifacts
+from sweephand.documents import Shared
 from sweephand.embedded import open_stores
 from sweephand.logs import Logs
 from sweephand.packs import Packs
@@ -52,7 +53,7 @@ class Stores(Protocol):
     def slots(self) -> ports.Slots: ...
 
     @property
-    def shared(self) -> ports.Shared: ...
+    def shared(self) -> Shared: ...
 
     @property
     def trail(self) -> ports.Trail: ...

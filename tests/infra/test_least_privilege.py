@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,7 +22,7 @@ from sweephand.calls import Call
 from sweephand.domain.access import Role
 from sweephand.domain.backfill import BackfillEvent, BackfillKey, Only, Wanted
 from sweephand.domain.fields import instant
-from sweephand.domain.ids import DEFAULT, JobKey, JobName, RunId, RunKey
+from sweephand.domain.ids import DEFAULT, JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.job import CatchupPolicy
 from sweephand.domain.limits import REDRIVES_MAX
 from sweephand.domain.output import Kept
@@ -31,18 +32,20 @@ from sweephand.domain.zips import digest_of, zipped
 from sweephand.engine.advance import WAVES_MAX
 from sweephand.engine.backfill import LOOKS_MAX, read, write
 from sweephand.engine.backfills import found_backfill, start_backfill
+from sweephand.engine.grant import put_member, put_namespace
 from sweephand.engine.issue import issue
 from sweephand.engine.put import put
 from sweephand.engine.resume import resume
 from sweephand.engine.share import put_pool
 from sweephand.engine.trigger import trigger
-from sweephand.local.cloud import Deployment
+from sweephand.local.cloud import Deployment, Front
 from sweephand.local.cloud.account import CONFIG, AwsCall, Perform, artifacts_bucket
 from sweephand.local.cloud.cluster import Ended
 from sweephand.logs import LogKey
 from sweephand.messages import AttemptRun, SweepShards, encode
 from sweephand.packs import Pack
 from sweephand.ports import Lane
+from sweephand.settings import Settings
 from sweephand.testing.virtual import SeededDice, VirtualClock
 from sweephand.topology import ARTIFACTS_PREFIX, DAG_RUN, FUNCTIONS, PACKS_PREFIX, QUEUES, Names
 from tests.api import (
@@ -56,9 +59,10 @@ from tests.api import (
     test_why,
     test_workers,
 )
-from tests.api.client import START, VirtualCloud
+from tests.api.client import START, Client, VirtualCloud
 from tests.engine.faults import dying_before
 from tests.engine.world import Crash
+from tests.faults.test_front import POOL, Pool
 from tests.infra.assembly import ROOT, Assembly, listed, synthesized
 from tests.operators.aws.account import TARGETS, a_call, neighbourhood, operators
 from tests.operators.aws.test_short_calls import CALLS
@@ -220,6 +224,7 @@ def recorded(tmp: Path) -> Rights:
         with VirtualCloud(tmp, around=recorder.around) as place:
             story(place)
     users_code(tmp, recorder)
+    people(tmp, recorder)
     return recorder.calls
 
 
@@ -240,6 +245,25 @@ def users_code(tmp: Path, recorder: Recorder) -> None:
         ended = deployment.world.runs.get(run.key)
         assert ended is not None
         assert ended.output == 1
+
+
+def people(tmp: Path, recorder: Recorder) -> None:
+    """Ann comes with a token of the user pool and asks where she belongs, which is not the default namespace."""
+    clock = VirtualClock(instant(START, "start"))
+    pool = Pool()
+    settings = Settings(shards=1, issuer=POOL, audience="client")
+    opener = urllib.request.build_opener(pool)
+    urllib.request.install_opener(opener)
+    try:
+        with Deployment(
+            ROOT, tmp=tmp, clock=clock, dice=SeededDice(0), settings=settings, around=recorder.around
+        ) as deployment:
+            put_namespace(deployment.world, "team", {}, actor="test")
+            put_member(deployment.world, Namespace("team"), "ann", Role.VIEWER, actor="test", self_id="")
+            told = Client(Front(deployment), pool.token()).get("/session").expect(200).json
+            assert (told["namespace"], told["namespaces"]) == ("team", ["team"])
+    finally:
+        urllib.request.install_opener(urllib.request.build_opener())
 
 
 def losing_messages_and_hints_and_finding_them(place: VirtualCloud) -> None:

@@ -7,16 +7,17 @@ own and answers `True`. All reads of jobs, runs, slots and shards are strongly c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct, field
 
 from sweephand.artifacts import Artifacts
 from sweephand.calls import Target
 from sweephand.dags import Dags, Fillers, Machines
+from sweephand.documents import Shared
 from sweephand.domain.budget import Lately
 from sweephand.domain.dag import Graph
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
@@ -257,40 +258,6 @@ class Slots(Protocol):
         """The slot as it is; an empty one where nobody ever held it."""
 
     def swap(self, before: Slot, after: Slot) -> bool: ...
-
-
-class SharedDocument(Struct, frozen=True):
-    """A document at a revision."""
-
-    name: str
-    rev: int
-    document: Mapping[str, Any]
-
-
-class Shared(Protocol):
-    """Documents that jobs and people refer to: pools, calendars, templates, namespaces, members, tokens."""
-
-    def get(self, namespace: Namespace, kind: str, name: str) -> tuple[int, Mapping[str, Any]] | None:
-        """The revision and the document."""
-
-    def listed(self, namespace: Namespace, kind: str, *, after: str | None = None, limit: int) -> list[SharedDocument]:
-        """Documents of a kind in the order of their names, beginning after a name."""
-
-    def put(
-        self,
-        namespace: Namespace,
-        kind: str,
-        name: str,
-        document: Mapping[str, Any],
-        *,
-        expected: int,
-        deed: Deed | None = None,
-    ) -> bool:
-        """Revision `expected` + 1; False where another revision is there (0 means absent). With its audit row, in one
-        transaction."""
-
-    def delete(self, namespace: Namespace, kind: str, name: str, *, expected: int, deed: Deed | None = None) -> bool:
-        """False where another revision is there; true where it is gone already."""
 
 
 class Trail(Protocol):

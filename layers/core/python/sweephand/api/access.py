@@ -55,6 +55,7 @@ LEAST_ROLE: Final[Mapping[str, Role]] = MappingProxyType(
         "listNamespaces": _V,
         "getNamespace": _V,
         "openSession": _V,
+        "getSession": _V,
         # Deciding where a task asks: it says itself whom.
         "approveTask": _V,
         "rejectTask": _V,

@@ -432,6 +432,17 @@ class NewToken(TokenInfo):
     token: str
 
 
+class Myself(Told):
+    caller: str
+    kind: Literal["person", "token"]
+    role: Role
+    namespace: str
+    namespaces: list[str] = Field(description="Those that X-Namespace may name.")
+    more_namespaces: bool
+    platform: bool = Field(description="Whether every namespace is open to the caller.")
+    expires_at: Moment | None
+
+
 class Session(Told):
     token: str
     expires_at: Moment

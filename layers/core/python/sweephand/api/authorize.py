@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from sweephand.api.reading import Event, header
+from sweephand.api.reading import Event, header, path_of
 from sweephand.api.refusals import Unauthorized
 from sweephand.api.throttle import Throttle
 from sweephand.domain.access import DEFAULT, EVERYWHERE, Caller, PrincipalKind, Role, Token
 from sweephand.domain.ids import Namespace
 from sweephand.domain.trail import Deed
-from sweephand.engine.grant import namespace_document, role_of
+from sweephand.engine.grant import namespace_document, namespaces_of_member, role_of
 from sweephand.engine.issue import find_token, recognise
 from sweephand.engine.offer import Puller, read_lease_id
 from sweephand.errors import Refused, TooMany
@@ -29,6 +31,8 @@ BY_LEASE: Final = "lease."
 """What the token of an agent begins with; the id of its lease follows."""
 TOKEN_ID: Final = "tid"
 """The claim of a session that names the token which opened it: where that is revoked, the session ends with it."""
+WHO_AM_I: Final = ("GET", "/v1/session")
+"""Whoever is in some namespace may ask which ones they are in, before they can name one."""
 
 
 class Gate(Struct, frozen=True):
@@ -50,7 +54,7 @@ class Gate(Struct, frozen=True):
         for verifier in self.verifiers:
             claims = verifier.claims(text)
             if claims is not None:
-                return self._by_claims(claims, wanted)
+                return self._by_claims(claims, wanted, anywhere=_asks_who(event))
         raise Unauthorized("The token opens nothing: it is wrong, revoked or expired.")
 
     def policy(self, event: Event) -> dict[str, Any]:
@@ -76,18 +80,23 @@ class Gate(Struct, frozen=True):
             raise Unauthorized("This lease is nobody's, or another's by now.")
         return Caller(f"agent of {key}", PrincipalKind.AGENT, key.job.namespace, Role.OPERATOR)
 
-    def _by_claims(self, claims: Mapping[str, Any], wanted: str | None) -> Caller:
+    def _by_claims(self, claims: Mapping[str, Any], wanted: str | None, *, anywhere: bool) -> Caller:
+        ends_at = datetime.fromtimestamp(int(claims["exp"]), UTC)
         if TOKEN_ID in claims:
             token = find_token(self.world, str(claims[TOKEN_ID]))
             if token is None:
                 raise Unauthorized("The token that opened this session is gone.")
-            return self._by_token(token, wanted)
+            caller = self._by_token(token, wanted)
+            return replace(caller, expires_at=min(caller.expires_at or ends_at, ends_at))
         member = str(claims.get("username") or claims["sub"])
         namespace = self._existing(DEFAULT if wanted is None else wanted)
         role = role_of(self.world, namespace, member) if namespace else None
+        if role is None and wanted is None and anywhere and (own := namespaces_of_member(self.world, member)):
+            namespace = Namespace(own[0].name)
+            role = role_of(self.world, namespace, member)
         if namespace is None or role is None:
             raise Refused(_no_access(DEFAULT if wanted is None else wanted))
-        return Caller(member, PrincipalKind.USER, namespace, role)
+        return Caller(member, PrincipalKind.USER, namespace, role, expires_at=ends_at)
 
     def _by_token(self, token: Token, wanted: str | None) -> Caller:
         everywhere = token.namespace == EVERYWHERE
@@ -98,7 +107,7 @@ class Gate(Struct, frozen=True):
         namespace = self._existing(asked_for)
         if namespace is None:
             raise Refused(_no_access(asked_for))
-        return Caller(token.id, PrincipalKind.TOKEN, namespace, token.role, is_platform=everywhere)
+        return Caller(token.id, PrincipalKind.TOKEN, namespace, token.role, everywhere, token.expires_at)
 
     def _existing(self, name: str) -> Namespace | None:
         namespace = Namespace(name)
@@ -131,6 +140,7 @@ def to_context(caller: Caller) -> dict[str, str]:
         "namespace": caller.namespace,
         "role": str(caller.role),
         "platform": "true" if caller.is_platform else "false",
+        **({"expiresAt": caller.expires_at.isoformat()} if caller.expires_at else {}),
     }
 
 
@@ -145,7 +155,12 @@ def from_context(event: Event) -> Caller | None:
         Namespace(context["namespace"]),
         Role(context["role"]),
         is_platform=context["platform"] == "true",
+        expires_at=datetime.fromisoformat(context["expiresAt"]) if "expiresAt" in context else None,
     )
+
+
+def _asks_who(event: Event) -> bool:
+    return (event.get("httpMethod"), path_of(event) if "path" in event else None) == WHO_AM_I
 
 
 def _bearer(authorization: str | None) -> str:

@@ -15,6 +15,7 @@ from sweephand.api.authorize import TOKEN_ID
 from sweephand.api.cursors import cut, decode_cursor, encode_cursor
 from sweephand.api.schemas import Cursor, InPath, Limit, says
 from sweephand.api.shapes import moment, page
+from sweephand.documents import SharedDocument
 from sweephand.domain.access import DEFAULT, EVERYWHERE, PrincipalKind, Token
 from sweephand.domain.ids import JobName, Namespace
 from sweephand.domain.job import CatchupPolicy, Head, JobEvent, JobStatus
@@ -24,6 +25,7 @@ from sweephand.engine.grant import (
     members_of,
     namespace_document,
     namespaces,
+    namespaces_of_member,
     put_member,
     put_namespace,
     remove_member,
@@ -38,6 +40,8 @@ router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 _TAG: Final = "people"
 _SWITCHED_MAX: Final = 500
 """Jobs that one call pauses or resumes; the answer says where to go on."""
+_NAMED_MAX: Final = 1_000
+"""Namespaces that `GET /session` names; `GET /namespaces` lists them all."""
 _NOTE: Final = "the namespace was paused"
 
 MemberId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$")]
@@ -50,10 +54,8 @@ TokenId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 )
 def list_namespaces(limit: Limit = 100, cursor: Cursor = None) -> Answer:
     ask = asked()
-    found = namespaces(ask.world)
-    mine = [one for one in found if ask.caller.is_platform or one.name == ask.namespace]
     bound_to = ("namespaces", ask.namespace)
-    shown, more = cut(mine, lambda one: one.name, limit=limit, cursor=cursor, bound_to=bound_to)
+    shown, more = cut(_open_to(ask), lambda one: one.name, limit=limit, cursor=cursor, bound_to=bound_to)
     return answer(200, page([_namespace(one.name, one.rev, one.document) for one in shown], more))
 
 
@@ -198,6 +200,27 @@ def open_session() -> Answer:
     return answer(201, {"token": text, "expiresAt": moment(ends_at)}, Cache_Control="no-store")
 
 
+@router.get("/session", **says("getSession", "Who the caller is, and what they may do", {200: "Myself"}, tag=_TAG))
+def get_session() -> Answer:
+    """Nothing in it is secret; it is not to be kept, since roles are given and taken at any time."""
+    ask = asked()
+    names = [one.name for one in _open_to(ask)]
+    return answer(
+        200,
+        {
+            "caller": ask.caller.id,
+            "kind": "person" if ask.caller.kind is PrincipalKind.USER else "token",
+            "role": str(ask.caller.role),
+            "namespace": ask.namespace,
+            "namespaces": names[:_NAMED_MAX],
+            "moreNamespaces": len(names) > _NAMED_MAX,
+            "platform": ask.caller.is_platform,
+            "expiresAt": moment(ask.caller.expires_at),
+        },
+        Cache_Control="no-store",
+    )
+
+
 @router.get("/jwks.json", **says("getKeys", "Public keys", {200: None}, tag=_TAG, public=True))
 def get_keys() -> Answer:
     issuer = asked().issuer
@@ -211,6 +234,16 @@ def _own(ask: Asked, ns: str) -> Namespace:
     if not ask.caller.is_platform and ns != ask.namespace:
         raise NotFound(f"There is no namespace {ns}.")
     return Namespace(ns)
+
+
+def _open_to(ask: Asked) -> list[SharedDocument]:
+    """The namespaces that the caller may name in X-Namespace."""
+    if ask.caller.is_platform:
+        return namespaces(ask.world)
+    if ask.caller.kind is PrincipalKind.USER:
+        return namespaces_of_member(ask.world, ask.caller.id)
+    stored = namespace_document(ask.world, ask.namespace)
+    return [SharedDocument(ask.namespace, *stored)] if stored else []
 
 
 def _existing(ask: Asked, ns: str) -> Namespace:

@@ -6,7 +6,7 @@ A kind is a word of ours; a name may be anything, since it stands last.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -14,9 +14,9 @@ from sweephand.aws.calls import Item, Lost
 from sweephand.aws.items import as_json, item_of, number, text
 from sweephand.aws.table import ABSENT, Table
 from sweephand.aws.trail import DynamoTrail
+from sweephand.documents import SharedDocument
 from sweephand.domain.ids import Namespace
 from sweephand.domain.trail import Deed
-from sweephand.ports import SharedDocument
 
 _PAGE_MAX: Final = 1_000
 
@@ -31,6 +31,14 @@ class DynamoShared:
     def get(self, namespace: Namespace, kind: str, name: str) -> tuple[int, Mapping[str, Any]] | None:
         item = self._table.get(_partition(namespace), f"{kind}#{name}")
         return None if item is None else (int(item["rv"]["N"]), json.loads(item["d"]["S"]))
+
+    def in_each(
+        self, namespaces: Sequence[Namespace], kind: str, name: str
+    ) -> list[tuple[int, Mapping[str, Any]] | None]:
+        wanted = [(_partition(namespace), f"{kind}#{name}") for namespace in namespaces]
+        found = {item["pk"]["S"]: item for item in self._table.get_all(list(dict.fromkeys(wanted)))}
+        items = [found.get(partition) for partition, _ in wanted]
+        return [None if item is None else (int(item["rv"]["N"]), json.loads(item["d"]["S"])) for item in items]
 
     def listed(self, namespace: Namespace, kind: str, *, after: str | None = None, limit: int) -> list[SharedDocument]:
         low = f"{kind}#" if after is None else f"{kind}#{after}\x00"

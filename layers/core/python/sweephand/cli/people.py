@@ -47,6 +47,21 @@ def login(session: Session) -> None:
     session.output.answer(answer, f"{connection.url} knows you; the token is in {path}.")
 
 
+@program.command(example="sweephand whoami")
+@pass_session
+def whoami(session: Session) -> None:
+    """Show who the token belongs to, and what it may do."""
+    columns = (
+        field("caller"),
+        field("kind"),
+        field("role"),
+        field("namespace"),
+        field("namespaces"),
+        at("expiresAt", "EXPIRES"),
+    )
+    session.output.record(session.client.whoami(), columns)
+
+
 @program.group()
 def token() -> None:
     """Access for programs."""

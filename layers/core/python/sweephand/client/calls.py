@@ -354,6 +354,10 @@ class Client:
         """A JWT of one hour for the token; locally only."""
         return self._post("/session")
 
+    def whoami(self) -> Document:
+        """Who the token's owner is here: the role, and the namespaces that may be named."""
+        return self._get("/session")
+
     def _get(self, path: str, query: Mapping[str, object] | None = None) -> Document:
         answer: Document = self._http.send("GET", path, query=query)
         return answer

@@ -72,6 +72,8 @@ class Caller(Struct, frozen=True):
     role: Role
     is_platform: bool = False
     """Whether every namespace is open to this caller."""
+    expires_at: datetime | None = None
+    """When what they showed opens nothing any more, where that is known."""
 
     @property
     def actor(self) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sweephand.documents import SharedDocument
 from sweephand.domain.ids import Namespace
 from sweephand.domain.trail import Deed
 from sweephand.embedded import trail
 from sweephand.embedded.database import Database
 from sweephand.embedded.encoding import from_json, to_json
-from sweephand.ports import SharedDocument
 
 
 class Shared:
@@ -26,6 +26,16 @@ class Shared:
             (namespace, kind, name),
         )
         return None if row is None else (row[0], from_json(row[1]))
+
+    def in_each(
+        self, namespaces: Sequence[Namespace], kind: str, name: str
+    ) -> list[tuple[int, Mapping[str, Any]] | None]:
+        rows = self._database.each(
+            "SELECT namespace, rev, document FROM shared WHERE namespace = ? AND kind = ? AND name = ?",
+            [(namespace, kind, name) for namespace in dict.fromkeys(namespaces)],
+        )
+        found = {namespace: (rev, from_json(document)) for namespace, rev, document in rows}
+        return [found.get(namespace) for namespace in namespaces]
 
     def listed(self, namespace: Namespace, kind: str, *, after: str | None = None, limit: int) -> list[SharedDocument]:
         rows = self._database.rows(

@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from sweephand.documents import SharedDocument
 from sweephand.domain.backfill import (
     FIRES_MAX,
     Backfill,
@@ -34,7 +35,7 @@ from sweephand.engine.lookup import job_of, present_head
 from sweephand.engine.quota import quota_of
 from sweephand.engine.trigger import REMEMBERED_FOR
 from sweephand.errors import Conflict, InvalidInput, NotFound, TooMany, Unavailable
-from sweephand.ports import SharedDocument, World
+from sweephand.ports import World
 
 KEPT_MAX: Final = 100
 """Backfills of one job that are kept: of those that are over, the oldest go."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from sweephand.documents import SharedDocument
 from sweephand.domain.access import DEFAULT, Role, check_member
 from sweephand.domain.ids import Namespace, check_name
 from sweephand.engine.edit import Document, edit
 from sweephand.engine.issue import OWN, revoke, tokens_of
 from sweephand.engine.share import NAMESPACE, SECRET, delete_document, put_document
 from sweephand.errors import Conflict, NotFound, Refused
-from sweephand.ports import SharedDocument, World
+from sweephand.ports import World
 
 MEMBER: Final = "member"
 _ADMINS: Final = "admins"
@@ -144,8 +145,16 @@ def namespaces(world: World) -> list[SharedDocument]:
         found += [one for one in page if not _is_gone(one.document)]
         after = page[-1].name
     if not any(one.name == DEFAULT for one in found):
-        found = [SharedDocument(DEFAULT, 0, {}), *found]
-    return found
+        found.append(SharedDocument(DEFAULT, 0, {}))
+    return sorted(found, key=lambda one: one.name)
+
+
+def namespaces_of_member(world: World, member: str) -> list[SharedDocument]:
+    """The namespaces that have made somebody a member, by name. They are looked for in one after the other, in batches:
+    nothing is kept of a person, so that nothing can say otherwise than the namespaces do."""
+    known = namespaces(world)
+    roles = world.shared.in_each([Namespace(one.name) for one in known], MEMBER, member)
+    return [one for one, role in zip(known, roles, strict=True) if role is not None]
 
 
 def check_namespace(world: World, name: Namespace) -> None:
