@@ -22,16 +22,23 @@ PYTEST := $(PY) -m pytest -q
 PARALLEL := -n auto --dist worksteal
 SIMULATE := $(PY) -m tests.simulation
 
+# The console is built where its sources have changed; `infra.node` runs the node that came as a wheel.
+NODE := $(PY) -m infra.node
+CONSOLE := $(sort $(shell find console -name node_modules -prune -o -type f ! -name schema.d.ts -print))
+CONSOLE_TOOLS := console/node_modules/tools-$(call checksum,console/package.json console/package-lock.json console/.npmrc)
+SITE := build/site-$(call checksum,$(CONSOLE))
+SITE_FILES := layers/core/python/sweephand/local/site
+
 .DEFAULT_GOAL := help
-.PHONY: help up test check lint bench simulate soak soak-sqlite soak-moto docs fmt lock clean
+.PHONY: help up test check lint bench simulate soak soak-sqlite soak-moto docs fmt lock clean console check-console
 
 help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: $(PACKAGE) ## Start Sweephand on this machine (ARGS="--port 9000 --data DIR --no-examples"); Ctrl-C stops it
+up: $(PACKAGE) $(SITE) ## Start Sweephand on this machine (ARGS="--port 9000 --data DIR --no-examples"); Ctrl-C stops it
 	@exec $(PY) -m sweephand up $(ARGS)
 
-test: lint ## Everything that must hold: lint, types, layers, and all tests on all cores
+test: lint check-console ## Everything that must hold: lint, types, layers, and all tests on all cores
 	$(PYTEST) $(PARALLEL)
 
 check: lint ## The quick version: lint, types, layers, house rules and unit tests
@@ -62,6 +69,16 @@ soak-moto: $(PACKAGE)
 	$(SIMULATE) --engine moto --seeds 150
 	$(SIMULATE) --engine moto --dags --seeds 30
 
+console: $(SITE) ## Build the web console, which `make up` serves
+
+# The types of the API's client come from the OpenAPI document of the code that is here.
+check-console: $(SITE) ## Types, lint and component tests of the console
+	@mkdir -p build
+	$(PY) -m sweephand.api.reference --openapi > build/openapi.json
+	$(NODE) npm --prefix console run --silent types
+	$(NODE) npm --prefix console run --silent check
+	$(NODE) npm --prefix console run --silent test
+
 docs: $(PACKAGE) ## Regenerate the generated pages of docs/
 	mkdir -p docs
 	$(PY) -m sweephand.domain.lifecycle > docs/lifecycle.md.tmp
@@ -72,6 +89,7 @@ docs: $(PACKAGE) ## Regenerate the generated pages of docs/
 fmt: $(PACKAGE) ## Sort the imports and format the code (PATHS=… for some of it)
 	$(PY) -m ruff check --select I --fix $(PATHS)
 	$(PY) -m ruff format $(PATHS)
+	@if [ -d console/node_modules ]; then $(NODE) npm --prefix console run --silent fix; fi
 
 lock: ## Resolve pyproject.toml into requirements/dev.lock (UPGRADE=1: newest versions)
 	@set -e; tool=$$(mktemp -d); trap 'rm -rf "$$tool"' EXIT; \
@@ -82,7 +100,7 @@ lock: ## Resolve pyproject.toml into requirements/dev.lock (UPGRADE=1: newest ve
 	  --extra aws --extra moto --group dev --output-file $(LOCK) pyproject.toml
 
 clean: ## Remove the environment and every cache
-	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist $(SITE_FILES) console/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(DEPENDENCIES):
@@ -93,6 +111,17 @@ $(DEPENDENCIES):
 
 $(PACKAGE): $(DEPENDENCIES)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Not `npm ci`: it wants the builds for every platform in the lock, and some registries only have those for their own.
+$(CONSOLE_TOOLS): | $(DEPENDENCIES)
+	$(NODE) npm install --prefix console --no-save --ignore-scripts --loglevel=error
+	@touch $@
+
+$(SITE): $(PACKAGE) $(CONSOLE_TOOLS)
+	@mkdir -p build
+	@rm -f build/site-*
+	$(NODE) npm --prefix console run --silent build -- --logLevel=warn
 	@touch $@
 
 # The AWS deployment: what the CDK app in infra/ needs, and its commands.

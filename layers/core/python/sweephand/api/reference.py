@@ -1,7 +1,12 @@
-"""`python -m sweephand.api.reference` prints docs/api.md: what holds for every call, and a table of them all."""
+"""`python -m sweephand.api.reference` prints docs/api.md: what holds for every call, and a table of them all.
+
+With `--openapi` it prints the whole document instead, of which the console's client is made.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -56,4 +61,5 @@ def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
 
 
 if __name__ == "__main__":
-    print(page(document_alone()), end="")
+    document = document_alone()
+    print(json.dumps(document) if "--openapi" in sys.argv[1:] else page(document), end="")
