@@ -351,6 +351,22 @@ def test_the_ledger_has_a_row_for_every_fire(virtual: Virtual) -> None:
     assert paged == rows
 
 
+def test_the_ledger_is_counted_by_day(virtual: Virtual) -> None:
+    admin = virtual.admin
+    blackout = {"from": "2026-03-03T05:30:00Z", "to": "2026-03-03T06:30:00Z"}
+    create(admin, "job", schedule={"cron": "0 */6 * * *", "blackouts": [blackout]}, command="x")
+    for _ in range(6):
+        virtual.go_on(hours=6, minutes=5)
+    days = admin.get("/jobs/job/ledger/days").expect(200).items
+    assert [(day["day"], day["counts"]) for day in days] == [
+        ("2026-03-02", {"fired": 3}),
+        ("2026-03-03", {"fired": 2, "skipped": 1}),
+    ]
+    assert admin.get("/jobs/job/ledger/days?from=2026-03-03T00:00:00Z").items == days[1:]
+    assert admin.get("/jobs/job/ledger/days?to=2026-03-01T00:00:00Z").items == []
+    admin.get("/jobs/nobody/ledger/days").expect(404)
+
+
 def test_the_ledger_of_a_deleted_job_stays(virtual: Virtual) -> None:
     create(virtual.admin, "hourly")
     virtual.go_on(hours=2, minutes=30)

@@ -19,6 +19,7 @@ LEAST_ROLE: Final[Mapping[str, Role]] = MappingProxyType(
         "listVersions": _V,
         "listFires": _V,
         "getLedger": _V,
+        "listLedgerDays": _V,
         "explainJob": _V,
         "planJob": _V,
         "listBackfills": _V,

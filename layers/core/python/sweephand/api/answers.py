@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -186,6 +186,13 @@ class LedgerLine(Told):
     run_id: str | None
     skew_ms: int | None
     reason: str | None
+
+
+class LedgerDay(Told):
+    day: Annotated[str, Field(json_schema_extra={"format": "date"})]
+    judged_at: Moment
+    counts: dict[str, int]
+    """By status; days that have no fire, or are not judged yet, are left out."""
 
 
 class Backfill(Told):

@@ -17,6 +17,7 @@ from sweephand.api.definitions import STEP_FIELDS
 from sweephand.api.schemas import Change, Cursor, Definition, InPath, Limit, Since, Until, says
 from sweephand.api.shapes import (
     active_runs,
+    day_shape,
     fire_shape,
     job_shape,
     ledger_shape,
@@ -33,7 +34,7 @@ from sweephand.domain.sensor import SENSOR
 from sweephand.domain.targets import AWS_KINDS, Targets
 from sweephand.engine.cancel import cancel
 from sweephand.engine.delete import delete
-from sweephand.engine.ledger import ledger_page
+from sweephand.engine.ledger import days, ledger_page
 from sweephand.engine.lookup import job_of, present_head
 from sweephand.engine.pause import pause
 from sweephand.engine.put import put
@@ -51,6 +52,8 @@ _SCANNED_MAX: Final = 2_000
 """Heads that one page of a filtered list looks at; an incomplete page says where to go on."""
 _BATCH: Final = 200
 _LEDGER_BACK: Final = timedelta(days=1)
+_A_DAY: Final = timedelta(days=1)
+_DAYS_MAX: Final = timedelta(days=400)
 _FIRES_MAX: Final = 1_000
 _A_TICK: Final = timedelta(microseconds=1)
 _RIVALS: Final = (STEP_FIELDS, ("retry", "retries"))
@@ -217,6 +220,18 @@ def get_ledger(
     rows, reached = ledger_page(ask.world, head.key, since=begin, until=max(begin, end), fires_max=limit)
     more = encode_cursor([reached.isoformat(), end.isoformat()], bound_to) if reached < end else None
     return answer(200, page([ledger_shape(row) for row in rows], more))
+
+
+@router.get(
+    "/jobs/<job>/ledger/days",
+    **says("listLedgerDays", "The ledger, counted by UTC day", {200: "LedgerDayPage"}, tag=_TAG),
+)
+def list_ledger_days(job: InPath, since: Since = None, until: Until = None) -> Answer:
+    ask = asked()
+    head = _known(ask, job)
+    end = (until or ask.now).date() + _A_DAY
+    begin = max((since or ask.now - _DAYS_MAX).date(), end - _DAYS_MAX)
+    return answer(200, page([day_shape(one) for one in days(ask.world, head.key, since=begin, until=end)], None))
 
 
 @router.get("/jobs/<job>/why", **says("explainJob", "Why a job does not run", {200: "Why"}, tag=_TAG))

@@ -11,7 +11,7 @@ from sweephand.domain.changes import in_words
 from sweephand.domain.dag import state_of
 from sweephand.domain.ids import JobKey, run_id_of_fire
 from sweephand.domain.job import Head, Job, JobStatus, JobVersion
-from sweephand.domain.ledger import LedgerRow
+from sweephand.domain.ledger import LedgerPage, LedgerRow
 from sweephand.domain.output import Kept
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule
@@ -193,6 +193,11 @@ def ledger_shape(row: LedgerRow) -> Shape:
         "skewMs": row.skew_ms,
         "reason": row.reason,
     }
+
+
+def day_shape(page: LedgerPage) -> Shape:
+    counts = {str(status): count for status, count in page.counts.items() if count}
+    return {"day": page.day.isoformat(), "judgedAt": moment(page.judged_at), "counts": counts}
 
 
 def why_shape(explained: Explained) -> Shape:

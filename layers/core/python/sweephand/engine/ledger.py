@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 
 from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_fire
@@ -11,18 +11,23 @@ from sweephand.domain.job import Change
 from sweephand.domain.ledger import (
     Expected,
     FireStatus,
+    LedgerPage,
     LedgerRow,
     collapsed_into,
     expected,
     judge,
+    page_of,
     unless_expired,
 )
 from sweephand.domain.run import Run
 from sweephand.domain.timeline import Segment, segments
+from sweephand.domain.zones import TZDATA_VERSION
 from sweephand.engine.lookup import version_of
 from sweephand.ports import World
 
 _PAGE = 500
+_COUNTED_AT_ONCE = 3_000
+_DAY = timedelta(days=1)
 
 
 def ledger(world: World, key: JobKey, *, since: datetime, until: datetime) -> list[LedgerRow]:
@@ -44,6 +49,28 @@ def ledger_page(
     reached = following.fire_at if following is not None else until
     runs = list(runs_between(world, key, since, reached))
     return rows_of(world, key, owed, runs, changes, since=since, until=reached), reached
+
+
+def days(world: World, key: JobKey, *, since: date, until: date) -> list[LedgerPage]:
+    """The counts of each UTC day with since <= day < until that was judged, and of the last two as they stand.
+
+    A day that has more fires than can be counted while somebody waits is left out until it is judged. Reads only.
+    """
+    now = world.clock.now()
+    today = now.astimezone(UTC).date()
+    found = {page.day: page for page in world.runs.pages(key, since=_midnight(since), until=_midnight(until))}
+    for day in (today - _DAY, today):
+        if not since <= day < until or day in found:
+            continue
+        end = min(_midnight(day + _DAY), now)
+        rows, reached = ledger_page(world, key, since=_midnight(day), until=end, fires_max=_COUNTED_AT_ONCE)
+        if rows and reached >= end:
+            found[day] = page_of(key, day, rows, judged_at=now, tzdata=TZDATA_VERSION)
+    return [found[day] for day in sorted(found)]
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
 
 
 def stretches_of(world: World, key: JobKey, changes: Sequence[Change]) -> list[Segment]:
