@@ -14,3 +14,11 @@ from tests.faults.place import Place, opened
 def place(tmp_path: Path) -> Iterator[Place]:
     with opened(tmp_path) as found:
         yield found
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Threads that die because a test lets them die need no warning each."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"))

@@ -181,7 +181,13 @@ class PoolBody(_Given):
 
 
 class SecretBody(_Given):
-    value: str = Field(min_length=4, max_length=65_536, json_schema_extra={"writeOnly": True}, repr=False)
+    # No NUL in it: no environment variable can hold one.
+    value: str = Field(
+        min_length=4,
+        max_length=65_536,
+        json_schema_extra={"writeOnly": True, "pattern": r"^[^\x00]*$"},
+        repr=False,
+    )
 
 
 class CodeBody(_Given):
