@@ -14,7 +14,8 @@ const carriesToken: Middleware = {
       request.headers.set("Authorization", `Bearer ${signedIn.token}`);
       if (!request.headers.has("X-Namespace")) request.headers.set("X-Namespace", signedIn.namespace);
     }
-    if (request.method === "POST" && !request.headers.has("Idempotency-Key")) {
+    // A plan changes nothing: its answers need not be kept, and there is one for every few keys that are pressed.
+    if (request.method === "POST" && !request.url.endsWith("/plan") && !request.headers.has("Idempotency-Key")) {
       request.headers.set("Idempotency-Key", crypto.randomUUID());
     }
     return request;

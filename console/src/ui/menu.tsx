@@ -26,12 +26,20 @@ export function Menu({
   const own = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!open) return;
+    if (own.current) unfold(own.current);
     own.current?.querySelector<HTMLElement>(".menu-list button")?.focus();
+    const close = () => setOpen(false);
     const outside = (event: MouseEvent) => {
       if (!own.current?.contains(event.target as Node)) setOpen(false);
     };
     document.addEventListener("mousedown", outside);
-    return () => document.removeEventListener("mousedown", outside);
+    window.addEventListener("scroll", close, true);
+    window.addEventListener("resize", close);
+    return () => {
+      document.removeEventListener("mousedown", outside);
+      window.removeEventListener("scroll", close, true);
+      window.removeEventListener("resize", close);
+    };
   }, [open]);
   const pressed = (event: React.KeyboardEvent) => {
     const buttons = [...(own.current?.querySelectorAll<HTMLElement>(".menu-list button") ?? [])];
@@ -79,4 +87,17 @@ export function Menu({
       )}
     </div>
   );
+}
+
+/** As a popover the list stands above whatever scrolls or cuts around it: below its button, or above where room ends. */
+function unfold(menu: HTMLElement): void {
+  const list = menu.querySelector<HTMLElement>(".menu-list");
+  if (!list?.showPopover) return;
+  list.popover = "manual";
+  list.showPopover();
+  const button = menu.getBoundingClientRect();
+  const { width, height } = list.getBoundingClientRect();
+  const below = button.bottom + 4;
+  list.style.top = `${below + height <= window.innerHeight ? below : Math.max(4, button.top - height - 4)}px`;
+  list.style.left = `${Math.max(4, Math.min(button.right, window.innerWidth - 4) - width)}px`;
 }
