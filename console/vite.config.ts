@@ -1,5 +1,8 @@
 import react from "@vitejs/plugin-react";
+import { loadEnv } from "vite";
 import { defineConfig } from "vitest/config";
+
+const { SWEEPHAND_URL: server = "http://127.0.0.1:8080" } = loadEnv("development", ".", "SWEEPHAND_URL");
 
 export default defineConfig({
   plugins: [react()],
@@ -17,9 +20,9 @@ export default defineConfig({
   },
   server: {
     proxy: {
-      "/api": "http://127.0.0.1:8080",
-      "/config.json": "http://127.0.0.1:8080",
-      "/live": { target: "ws://127.0.0.1:8080", ws: true },
+      "/api": server,
+      "/config.json": server,
+      "/live": { target: server, ws: true },
     },
   },
   test: {
