@@ -54,9 +54,11 @@ class Socket:
     def is_closed(self) -> bool:
         return self.name in self._deployment.gone
 
+    def changes(self) -> list[Any]:
+        return [one for message in self.heard if message["type"] == "changes" for one in message["changes"]]
+
     def states(self) -> list[tuple[str, str, int]]:
-        changes = [one for message in self.heard if message["type"] == "changes" for one in message["changes"]]
-        return [(one["jobId"], one["state"], one["seq"]) for one in changes]
+        return [(one["jobId"], one["state"], one["seq"]) for one in self.changes()]
 
     def _tell(self, route: str, **more: Any) -> int:
         context = {"routeKey": route, "connectionId": self.name, "stage": "live", "apiId": "abc"}
@@ -124,6 +126,22 @@ def test_who_listens_to_one_run_or_to_another_job_hears_of_nothing_else(place: P
     place.run()
     assert other.states() == []
     assert len(everything.states()) == 3
+
+
+def test_who_listens_to_a_run_hears_of_its_tasks_and_who_listens_to_all_runs_does_not(place: Place) -> None:
+    step = {"run": {"command": ["true"]}, "timeout": "30s"}
+    document = {"name": "dag", "tasks": [{"id": "a", **step}, {"id": "b", "needs": ["a"], **step}]}
+    put(place.deployment.world, DEFAULT, document, actor="test", expected=None)
+    key = trigger(place.deployment.world, JobKey(DEFAULT, JobName("dag"))).key
+    page = place.socket("page", token=place.token(), topics=(f"run:dag/{key.run_id}",))
+    everything = place.socket("all", token=place.token(), topics=("runs", "job:dag"))
+    place.deployment.step()
+    tasks = [(one["taskId"], one["state"]) for one in page.changes() if "taskId" in one]
+    assert tasks == [(task, state) for task in ("a", "b") for state in ("queued", "running", "succeeded")]
+    assert {one["runId"] for one in page.changes()} == {key.run_id}
+    runs = [one for one in page.changes() if "taskId" not in one]
+    assert runs == everything.changes()
+    assert runs[-1]["state"] == "succeeded"
 
 
 def test_nobody_hears_of_another_namespace(place: Place) -> None:

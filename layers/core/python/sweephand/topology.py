@@ -171,6 +171,11 @@ _TASK_ENDED: Final = {
     },
 }
 """A task of a run ended, which whoever advances the run must hear of."""
+_TASK_CHANGED: Final = {
+    "eventName": ["INSERT", "MODIFY"],
+    "dynamodb": {"NewImage": {"sk": {"S": [{"prefix": "t#"}]}}},
+}
+"""A task of a run was put or moved, which whoever looks at that run sees."""
 PROJECT: Final = Function(
     "project",
     _A_MINUTE,
@@ -209,7 +214,7 @@ LIVE: Final = Function(
     "live",
     timedelta(seconds=29),
     256,
-    (Changes(RUNS, batch=100, window=timedelta(seconds=0), patterns=(_RUN_CHANGED,)),),
+    (Changes(RUNS, batch=100, window=timedelta(seconds=0), patterns=(_RUN_CHANGED, _TASK_CHANGED)),),
 )
 """The WebSocket's routes, and what is pushed to those who listen."""
 

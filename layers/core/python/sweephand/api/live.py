@@ -4,8 +4,9 @@ Messages to us     {"token": …, "namespace": …}, {"subscribe": [topics]}, {"
 Messages from us   welcome, subscribed, pong, changes, error, closing
 Topics             job:<job>, run:<job>/<run>, runs (every run of the namespace)
 
-A token counts for a few minutes and is then sent again, so that one that was revoked ends soon. Every change has the
-revision of its run as sequence number: whoever reconnects asks REST for a snapshot, and drops what is older.
+Who listens to one run hears of its tasks too: their changes have a taskId. A token counts for a few minutes and is
+then sent again, so that one that was revoked ends soon. Every change has the revision of its run, or of its task, as
+sequence number: whoever reconnects asks REST for a snapshot, and drops what is older.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sweephand.api.refusals import Unauthorized
 from sweephand.api.shapes import moment
 from sweephand.api.vocabulary import NAME_PATTERN
 from sweephand.domain.ids import Namespace
-from sweephand.domain.run import Run
+from sweephand.domain.run import Run, RunState
 from sweephand.errors import InvalidInput, Refused
 from sweephand.ports import Clock
 
@@ -31,8 +32,13 @@ LISTENS_FOR: Final = timedelta(minutes=5)
 TOPICS_MAX: Final = 50
 MESSAGE_BYTES_MAX: Final = 16_384
 _CHANGES_MAX: Final = 100
+_UNSEEN: Final = frozenset({RunState.PLANNED, RunState.VOID})
+"""No list shows runs in these states: they are nobody's news."""
 _NAME: Final = NAME_PATTERN.strip("^$")
 _TOPIC: Final = re.compile(rf"runs|job:{_NAME}|run:{_NAME}/{_NAME}")
+
+_News = tuple[frozenset[str], Mapping[str, Any]]
+"""The topics that a change is about, and the change as it is told."""
 
 
 class Audience(Protocol):
@@ -90,18 +96,21 @@ class Live(Struct, frozen=True):
     def tell(self, runs: Sequence[Run]) -> int:
         """Tell those who listen what changed; how many were told. Telling again is harmless: changes have numbers."""
         told = 0
-        for namespace in {run.key.job.namespace for run in runs}:
-            own = [run for run in runs if run.key.job.namespace == namespace]
+        news: dict[Namespace, list[_News]] = {}
+        for run in runs:
+            if run.state not in _UNSEEN:
+                news.setdefault(run.key.job.namespace, []).append((_topics_of(run), _change(run)))
+        for namespace, own in news.items():
             for connection, topics in self.audience.listeners(namespace).items():
                 told += self._tell(connection, topics, own)
         return told
 
-    def _tell(self, connection: str, topics: Mapping[str, bool], runs: Sequence[Run]) -> bool:
+    def _tell(self, connection: str, topics: Mapping[str, bool], news: Sequence[_News]) -> bool:
         if not all(topics.values()):
             self.audience.send(connection, {"type": "closing", "detail": "The token was not sent again in time."})
             self.audience.close(connection)
             return False
-        changes = [_change(run) for run in runs if _topics_of(run) & topics.keys()]
+        changes = [change for concerned, change in news if concerned & topics.keys()]
         for first in range(0, len(changes), _CHANGES_MAX):
             page = {"type": "changes", "changes": changes[first : first + _CHANGES_MAX]}
             if not self.audience.send(connection, page):
@@ -161,15 +170,18 @@ def _topics(value: Any, path: str) -> list[str]:
     return list(dict.fromkeys(value))
 
 
-def _topics_of(run: Run) -> set[str]:
+def _topics_of(run: Run) -> frozenset[str]:
     name = run.key.job.name
-    return {"runs", f"job:{name}", f"run:{name}/{run.key.run_id}"}
+    own = f"run:{name}/{run.key.run_id}"
+    # A run of many tasks must not drown what others listen to: its tasks are the business of its own page.
+    return frozenset({own}) if run.key.task else frozenset({own, "runs", f"job:{name}"})
 
 
 def _change(run: Run) -> dict[str, Any]:
     return {
         "jobId": run.key.job.name,
         "runId": run.key.run_id,
+        **({"taskId": run.key.task} if run.key.task else {}),
         "state": str(run.state),
         "reason": str(run.reason) if run.reason else None,
         "attempt": run.attempt,
