@@ -16,6 +16,8 @@ from sweephand.clock import SystemClock, SystemDice
 from sweephand.local.gateway import Event, Gateway
 from sweephand.local.limits import Limits
 from sweephand.local.server import App, Server, listen
+from sweephand.local.site import Site
+from sweephand.local.sockets import Sockets
 
 HEALTH: Final = ("GET", "/api/v1/health")
 ALLOWED: Final = "Bearer allowed"
@@ -148,12 +150,20 @@ def head(method: str, path: str, length: int = 0, **headers: str) -> bytes:
 
 
 @contextmanager
-def serving(api: Any, *, public: frozenset[tuple[str, str]] = PUBLIC, **limits: Any) -> Iterator[Serving]:
+def serving(
+    api: Any,
+    *,
+    public: frozenset[tuple[str, str]] = PUBLIC,
+    site: Site | None = None,
+    sockets: Sockets | None = None,
+    **limits: Any,
+) -> Iterator[Serving]:
     """A server in a thread, stopped at the end."""
     dice, ready = SystemDice(), threading.Event()
     gateway = Gateway(api, public=public, clock=SystemClock(), dice=dice)
     with listen(0) as listening:
-        server = Server(App(gateway, dice, Limits(**limits)), ready=ready.set)
+        app = App(gateway, dice, Limits(**limits), site=site, sockets=sockets)
+        server = Server(app, ready=ready.set)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         assert ready.wait(ANSWER_WITHIN_S)

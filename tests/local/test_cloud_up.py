@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
 
 import sweephand
 from sweephand.clock import SystemClock
+from tests.local.listening import listening
 from tests.local.test_up import Up, up
 from tests.local.test_up import command as command_of
 from tests.local.waiting import until
@@ -70,6 +73,33 @@ def test_a_job_soon_to_come_fires_to_the_second(running: Up) -> None:
     run = running.await_state("soon", run["runId"], "succeeded", within_s=WITHIN_S)
     skew = datetime.fromisoformat(run["startedAt"]) - at
     assert timedelta(0) <= skew < timedelta(seconds=5), skew
+
+
+def test_who_listens_hears_of_runs_and_of_one_runs_tasks_from_the_function_live(running: Up) -> None:
+    port = httpx.URL(running.url).port
+    assert port is not None
+    step = {"run": {"python": "math:sqrt", "args": [16]}, "timeout": "1m"}
+    running.call("POST", "/jobs", json={"name": "steps", "tasks": [{"id": "a", **step}, {"id": "b", **step}]})
+    for name in ("127.0.0.1", "localhost"):
+        with listening(port, name=name, origin=f"http://{name}:{port}") as one:
+            one.welcomed(running.token)
+            run_id = running.trigger("steps")
+            one.say({"subscribe": [f"run:steps/{run_id}"]})
+            seen = one.until(lambda change: "taskId" not in change and change["state"] == "succeeded")
+        ends = {change["taskId"] for change in seen if "taskId" in change and change["state"] == "succeeded"}
+        assert ends == {"a", "b"}
+
+
+def test_who_has_no_token_is_let_go_of_there_too(running: Up) -> None:
+    port = httpx.URL(running.url).port
+    assert port is not None
+    with listening(port) as one:
+        one.say({"subscribe": ["runs"]})
+        assert one.end() is not None
+        assert [heard["type"] for heard in one.heard] == ["error"]
+    with pytest.raises(InvalidStatus) as refused, listening(port, origin="https://elsewhere.example"):
+        pass
+    assert refused.value.response.status_code == 403
 
 
 def test_told_to_stop_it_does_not_wait_for_what_runs_and_leaves_none_of_it_behind(tmp_path: Path) -> None:

@@ -66,6 +66,12 @@ class Feed:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def last(self) -> int:
+        """The number of the last write; 0 where there was none."""
+        rows = self._database.rows("SELECT coalesce(max(seq), 0) FROM runs")
+        number: int = rows[0][0]
+        return number
+
     def read(self, after: int, limit: int) -> list[tuple[int, Run]]:
         """Runs written since, each once, with the number to go on from; every write gives its run a new number."""
         rows = self._database.rows(

@@ -13,6 +13,7 @@ from sweephand.domain.bounds import USUAL, Bounds
 from sweephand.domain.targets import Targets
 from sweephand.local.folder import Folder
 from sweephand.local.gateway import Api
+from sweephand.local.sockets import Sockets
 from sweephand.ports import Clock, Dice
 
 
@@ -53,6 +54,8 @@ class Engine(Struct, frozen=True):
     folder: Folder
     token: str
     loops: AbstractContextManager[Any]
+    sockets: Sockets
+    """Who listens."""
     note: str = ""
     """What people should know when it is up."""
 

@@ -32,3 +32,13 @@ class Limits(Struct, frozen=True):
     linger_s: float = 1.0
     """How long what is left of a refused body is dropped, so that the refusal is read."""
     linger_bytes: int = 16_777_216
+    listeners: int = 100
+    """Connections at /live, which count among the open ones too: the others keep the rest."""
+    message_bytes: int = 32_768
+    """A message at /live; API Gateway has the same."""
+    prove_within_s: float = 10.0
+    """How long a connection at /live may stay without a token."""
+    unsent_bytes: int = 1_048_576
+    """What may wait to be sent at /live: who reads too slowly is let go of, comes back, and asks for a snapshot."""
+    unread_bytes: int = 262_144
+    """What this machine may hold of it beyond that, on its way."""

@@ -1,17 +1,23 @@
-"""HTTP/1.1 as uvicorn speaks it, with limits: on connections, on the time for a head, and on what broken ones hear."""
+"""HTTP/1.1 and WebSocket as uvicorn speaks them, with limits: on connections, on the time for a head, on what broken
+ones hear, and on what those who read slowly hold up."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from http import HTTPStatus
 from typing import Any, Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from sweephand.local.answers import Answer, busy, problem
 from sweephand.local.limits import Limits
+
+LIVE: Final = b"/live"
+"""The one path where another protocol is spoken."""
 
 _DETAILS: Final = {
     400: "This is no HTTP request.",
@@ -60,8 +66,14 @@ class Protocol(H11Protocol):
         self._end_with(problem(status, _DETAILS.get(status, msg)))
 
     def _should_upgrade(self) -> bool:
-        """Nothing here speaks another protocol: a request to change it is a request like others."""
-        return False
+        """Whether it is a proper request to listen; any other request to change the protocol is one like others."""
+        given = {name for name, _ in self.headers}
+        return (
+            self.ws_protocol_class is not None
+            and (self.scope["method"], self.scope["raw_path"]) == ("GET", LIVE)
+            and self._get_upgrade() == b"websocket"
+            and {b"sec-websocket-key", b"sec-websocket-version"} <= given
+        )
 
     def _await_head(self) -> None:
         self._late = self.loop.call_later(self._limits.head_within_s, self._give_up)
@@ -96,3 +108,21 @@ class Protocol(H11Protocol):
             for event in events:
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+
+
+class LiveProtocol(WebSocketsSansIOProtocol):
+    """One connection that listens. Once nobody serves it any more, it is gone soon, whether it reads its end or not."""
+
+    def __init__(self, *, limits: Limits, **given: Any) -> None:
+        super().__init__(**given)
+        self._limits = limits
+        self.close_timeout = limits.linger_s
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        # What this machine holds of it, nobody can take back: the less, the sooner it shows that it is not read.
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.unread_bytes)
+
+    def on_task_complete(self, task: asyncio.Task[None]) -> None:
+        super().on_task_complete(task)
+        self.loop.call_later(self._limits.linger_s, self.transport.abort)

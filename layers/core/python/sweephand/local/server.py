@@ -1,4 +1,5 @@
-"""The local server: HTTP on 127.0.0.1 in front of the gateway. What is wrong with a request is said as a problem."""
+"""The local server: HTTP on 127.0.0.1 in front of the gateway, the console's files, and connections that listen. What
+is wrong with a request is said as a problem."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ from sweephand.local.answers import Answer, Turned, busy, problem
 from sweephand.local.gateway import Context, Gateway, Request
 from sweephand.local.limits import Limits
 from sweephand.local.pool import Pool
-from sweephand.local.protocol import Protocol
+from sweephand.local.protocol import LiveProtocol, Protocol
+from sweephand.local.site import Site
+from sweephand.local.sockets import Sockets, refuse
 from sweephand.ports import Dice
 
 logger: Final = logging.getLogger("sweephand.local")
@@ -45,15 +48,28 @@ class _Gone(Exception):
 class App:
     """The ASGI application: one way in for every request."""
 
-    def __init__(self, gateway: Gateway, dice: Dice, limits: Limits = STANDARD) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        dice: Dice,
+        limits: Limits = STANDARD,
+        *,
+        site: Site | None = None,
+        sockets: Sockets | None = None,
+    ) -> None:
         self._gateway = gateway
         self._dice = dice
+        self._site = site
         self.limits: Final = limits
+        self.sockets: Final = sockets
         self._calls = Pool("call", threads=limits.threads, waiting_max=limits.connections)
         # Calls that wait for work to come have threads of their own: however many wait, the others go on.
         self._polls = Pool("poll", threads=limits.threads, waiting_max=0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._listen(_request(scope), receive, send)
+            return
         request, body = _request(scope), _Body(receive, scope, self.limits)
         try:
             answer = await self._answer(request, body)
@@ -74,8 +90,21 @@ class App:
         async with asyncio.timeout(self.limits.send_within_s):
             await _send(answer, body, send)
 
+    async def _listen(self, request: Request, receive: Receive, send: Send) -> None:
+        try:
+            _check(request, self.limits)
+        except Turned as turned:
+            await refuse(turned.answer, send)
+            return
+        if self.sockets is not None:
+            await self.sockets.serve(request, receive, send)
+
     async def _answer(self, request: Request, body: _Body) -> Answer:
         _check(request, self.limits)
+        if self._site is not None and self._site.is_for(request):
+            page = await self._calls.run(partial(self._site.answer, request))
+            if page is not None:
+                return page
         context = await self._calls.run(partial(self._gateway.authorize, request))
         is_code = request.method == "PUT" and _CODE.fullmatch(request.path)
         content = await body.read(self.limits.code_bytes if is_code else self.limits.body_bytes)
@@ -160,7 +189,9 @@ class Server(uvicorn.Server):
                 app,
                 interface="asgi3",
                 http=partial(Protocol, limits=limits),  # type: ignore[arg-type]  # it is called, and no more
-                ws="none",
+                ws=partial(LiveProtocol, limits=limits) if app.sockets else "none",  # type: ignore[arg-type]  # as above
+                ws_max_size=limits.message_bytes,
+                ws_per_message_deflate=False,
                 lifespan="off",
                 loop="asyncio",
                 log_config=None,
@@ -202,7 +233,7 @@ def listen(port: int) -> socket.socket:
 
 def _request(scope: Scope) -> Request:
     return Request(
-        scope["method"],
+        scope.get("method", "GET"),  # to listen there is only one
         scope["raw_path"].decode("latin-1"),
         scope["query_string"].decode("latin-1"),
         tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]),

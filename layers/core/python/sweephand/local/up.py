@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Final, TextIO
 
 from sweephand.api.app import PUBLIC, Api
+from sweephand.api.authorize import Gate
 from sweephand.api.filing import ApiFiling
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
@@ -32,8 +33,11 @@ from sweephand.local.examples import load_examples
 from sweephand.local.folder import ACTOR, admin_token, issuer_key, open_folder, secrets_key
 from sweephand.local.gateway import Gateway
 from sweephand.local.job_folder import JobFolder, Scanning
+from sweephand.local.live import News
 from sweephand.local.runtime import Runtime
 from sweephand.local.server import HOST, App, Server, listen
+from sweephand.local.site import Site
+from sweephand.local.sockets import Sockets
 from sweephand.operators import Logging, Operator, Operators, Unpacked, containers_here
 from sweephand.ports import Clock, World
 
@@ -143,7 +147,8 @@ def _run(listening: socket, stopping: _Stopping, opening: Opening, options: Opti
     with opening(options) as engine:
         gateway = Gateway(engine.api, public=PUBLIC, clock=options.clock, dice=options.dice)
         port: int = listening.getsockname()[1]
-        server = Server(App(gateway, options.dice), ready=lambda: _greet(out, port, engine), verbose=verbose)
+        app = App(gateway, options.dice, site=Site(), sockets=engine.sockets)
+        server = Server(app, ready=lambda: _greet(out, port, engine), verbose=verbose)
         stopping.ends(server, engine.api)
         with engine.loops:
             server.run([listening])
@@ -176,7 +181,10 @@ def _on_sqlite(options: Options) -> Iterator[Engine]:
             scanned = JobFolder(options.jobs)
             runtime.also("scan", Scanning(runtime.world, scanned, scans, removes=not options.keep_jobs).step)
         note = AS_PROCESSES_NOTE if options.containers_as_processes else ""
-        yield Engine(_api(runtime.world, key, operators, targets), folder, token, runtime, note)
+        issuer = Issuer(key.encode(), url=ISSUER, clock=clock)
+        gate = Gate(runtime.world, [issuer.verifier()])
+        sockets = Sockets(partial(News, gate, stores.feed, clock), clock=clock, dice=options.dice)
+        yield Engine(_api(runtime.world, issuer, operators, targets), folder, token, runtime, sockets, note)
 
 
 def _opening(engine: str, jobs: Path | None = None) -> Opening:
@@ -201,8 +209,7 @@ def _aws(targets: Targets | None, clock: Clock) -> dict[str, Operator]:
     return aws_operators(targets, clock=clock)
 
 
-def _api(world: World, key: str, operators: Operators, targets: Targets | None) -> Api:
-    issuer = Issuer(key.encode(), url=ISSUER, clock=world.clock)
+def _api(world: World, issuer: Issuer, operators: Operators, targets: Targets | None) -> Api:
     return Api(world, issuer=issuer, kinds=_kinds(operators), operators=operators.steps, targets=targets)
 
 

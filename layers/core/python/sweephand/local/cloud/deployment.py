@@ -12,7 +12,7 @@ from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from botocore.response import StreamingBody
 from msgspec.structs import replace
@@ -42,6 +42,14 @@ from sweephand.testing.virtual import VirtualClock
 from sweephand.topology import BACKFILLING, DAG_RUN, EXECUTION, FUNCTIONS, EventFeed, Names
 
 LIVE: Final = "https://live.execute-api.us-east-1.amazonaws.com/live"
+
+
+class Connections(Protocol):
+    """Where messages to WebSocket connections go; each answers False where the connection is gone."""
+
+    def send(self, connection: str, message: Any) -> bool: ...
+
+    def close(self, connection: str) -> bool: ...
 
 
 class Deployment:
@@ -89,9 +97,10 @@ class Deployment:
         """The events that are listened for."""
         self.cluster: Final = Cluster(self, containers.start if containers else None)
         self.pushed: Final[defaultdict[str, list[Any]]] = defaultdict(list)
-        """What was sent to each WebSocket connection."""
+        """What was sent to each WebSocket connection, where there are none but by name."""
         self.gone: Final[set[str]] = set()
-        """WebSocket connections that have ended."""
+        """Those of them that have ended."""
+        self._connections: Connections | None = None
         self.neighbours: Final[dict[str, Callable[[Any], Any]]] = {}
         """Functions of other people in the same account, by their names; `FunctionFailed` is their error."""
         self._around = around
@@ -165,6 +174,10 @@ class Deployment:
         """What a function answers; `FunctionFailed` where it does not."""
         return self._functions.invoke(name, event)
 
+    def tell(self, connections: Connections) -> None:
+        """There are real connections: what is sent goes there."""
+        self._connections = connections
+
     def happen(self, event: Event, *, bus: str = "default") -> None:
         """AWS tells everybody who listens for such events on a bus."""
         for source in self.sources:
@@ -202,13 +215,18 @@ class Deployment:
         return {"StatusCode": 200, "Payload": StreamingBody(BytesIO(content), len(content)), **failed}
 
     def _push(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        if params["ConnectionId"] in self.gone:
+        connection, message = params["ConnectionId"], json.loads(params["Data"])
+        there = self._connections
+        if connection in self.gone or (there is not None and not there.send(connection, message)):
             raise refusal("GoneException", "PostToConnection", status=410)
-        self.pushed[params["ConnectionId"]].append(json.loads(params["Data"]))
+        if there is None:
+            self.pushed[connection].append(message)
         return {}
 
     def _end_connection(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        if params["ConnectionId"] in self.gone:
+        connection, there = params["ConnectionId"], self._connections
+        if connection in self.gone or (there is not None and not there.close(connection)):
             raise refusal("GoneException", "DeleteConnection", status=410)
-        self.gone.add(params["ConnectionId"])
+        if there is None:
+            self.gone.add(connection)
         return {}

@@ -6,6 +6,7 @@ import io
 import logging
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,10 +15,12 @@ from sweephand.errors import InvalidInput
 from sweephand.local.cloud.containers import Containers
 from sweephand.local.cloud.deployment import Deployment
 from sweephand.local.cloud.front import Front
+from sweephand.local.cloud.live import Told
 from sweephand.local.cloud.running import Running
 from sweephand.local.engine import Engine, Options
 from sweephand.local.examples import load_examples
 from sweephand.local.folder import ACTOR, admin_token, open_folder
+from sweephand.local.sockets import Sockets
 from sweephand.settings import Settings
 
 logger: Final = logging.getLogger("sweephand.local")
@@ -42,6 +45,7 @@ def on_moto(options: Options) -> Iterator[Engine]:
             targets=" ".join(map(str, options.targets.patterns)),
             sdk_actions=" ".join(options.targets.actions),
             url=options.address,
+            origin=options.address,
             container_images="*" if options.containers_as_processes else "",
         ),
         containers=containers,
@@ -56,6 +60,7 @@ def on_moto(options: Options) -> Iterator[Engine]:
             folder,
             token,
             Running(deployment, width=options.workers),
+            Sockets(partial(Told, deployment), clock=options.clock, dice=options.dice),
             note="It is an AWS account in memory: what is stored is gone when it stops.",
         )
 
