@@ -1,6 +1,6 @@
 /** What one can do with a job, offered to those who may: from a row of the list, and from the job's own page. */
 
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { lazy, type ReactNode, Suspense, useCallback, useState } from "react";
 import { useLocation } from "wouter";
 import { cache, of } from "../api/cache";
 import type { Shape } from "../api/client";
@@ -35,16 +35,19 @@ export interface JobMay {
 export function useJobMay(): (job: JobInQuestion) => JobMay {
   const operates = useMay("operator");
   const edits = useMay("editor");
-  return (job) => {
-    const isThere = job.status !== "deleted";
-    return {
-      trigger: operates && isThere,
-      pause: operates && isThere && job.status !== "paused",
-      resume: operates && job.status === "paused",
-      edit: edits && isThere,
-      delete: edits && isThere,
-    };
-  };
+  return useCallback(
+    (job) => {
+      const isThere = job.status !== "deleted";
+      return {
+        trigger: operates && isThere,
+        pause: operates && isThere && job.status !== "paused",
+        resume: operates && job.status === "paused",
+        edit: edits && isThere,
+        delete: edits && isThere,
+      };
+    },
+    [operates, edits],
+  );
 }
 
 /** The entries of a job's menu. */

@@ -1,8 +1,36 @@
-/** A job's definition as JSON has it. What is in it, the server judges. */
+/** A job's definition as JSON has it. What is right in it, the server judges. */
 
-export type Json = unknown;
-export type Definition = Record<string, Json>;
+export type Definition = Record<string, unknown>;
+export type Path = readonly (string | number)[];
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What is at a path, if anything is. */
+export function at(value: unknown, path: Path): unknown {
+  let here = value;
+  for (const key of path) {
+    if (isObject(here)) here = here[key];
+    else if (Array.isArray(here) && typeof key === "number") here = here[key];
+    else return undefined;
+  }
+  return here;
+}
+
+/** As the API names a field: tasks[0].run.command. */
+export function named(path: Path): string {
+  return path.reduce<string>((text, key) => text + (typeof key === "number" ? `[${key}]` : `${text && "."}${key}`), "");
+}
+
+export interface Task extends Record<string, unknown> {
+  id: string;
+}
+
+export function tasksOf(definition: Definition): Task[] {
+  return Array.isArray(definition.tasks) ? (definition.tasks as unknown[]).filter(isObject).map(asTask) : [];
+}
+
+function asTask(task: Record<string, unknown>): Task {
+  return { ...task, id: String(task.id ?? "") };
 }
