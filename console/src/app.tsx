@@ -3,7 +3,7 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect } from "react";
 import { Route, Switch } from "wouter";
-import { cache, keepFresh } from "./api/cache";
+import { cache, forget, keepFresh } from "./api/cache";
 import { live } from "./api/live";
 import { useSession } from "./api/session";
 import { keepSignedIn } from "./api/signin";
@@ -40,13 +40,9 @@ export function App() {
 function Signed() {
   const isSignedIn = useSession() !== null;
   useEffect(() => {
-    if (!isSignedIn) {
-      live.stop();
-      cache.clear();
-      return;
-    }
+    if (!isSignedIn) return;
     live.start();
-    const ends = [keepFresh(), keepSignedIn()];
+    const ends = [keepFresh(), keepSignedIn(), () => live.stop(), forget];
     return () => {
       for (const end of ends) end();
     };

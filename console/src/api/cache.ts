@@ -56,3 +56,8 @@ function refresh(): void {
 export function keepFresh(): () => void {
   return live.hear(refreshSoon, () => void cache.invalidateQueries());
 }
+
+/** What was seen under a session is gone with it. */
+export function forget(): void {
+  cache.removeQueries({ predicate: (query) => query.queryKey[0] !== "config" });
+}
