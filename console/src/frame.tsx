@@ -129,7 +129,7 @@ function Foot({ help }: { help: () => void }) {
     <div className="side-foot">
       <ChooseNamespace chosen={signedIn?.namespace ?? ""} />
       <p className="faint cut" title={who.data?.caller}>
-        {who.data ? `${who.data.role} · ${who.data.caller}` : " "}
+        {who.data ? `Signed in as ${who.data.role}` : " "}
       </p>
       <p className="faint" role="status">
         {CONNECTION[state]}

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { cache, of } from "../api/cache";
 import { answer, api, type Shape } from "../api/client";
 import type { Role } from "../lib/roles";
+import { Actor } from "../ui/actor";
 import { Confirm, Dialog } from "../ui/dialog";
 import { SelectField, TextField } from "../ui/form";
 import { Button, Copy, Empty, Found, Moment, Notice, Sheet, Tag, Wrong } from "../ui/parts";
@@ -60,7 +61,7 @@ export function Tokens() {
                       </td>
                       <td>{token.namespace === "*" ? "all" : token.namespace}</td>
                       <td>
-                        <Moment at={token.createdAt} /> by {token.createdBy}
+                        <Moment at={token.createdAt} /> by <Actor id={token.createdBy} />
                       </td>
                       <td>{token.expiresAt ? <Moment at={token.expiresAt} /> : "never"}</td>
                       <td className="right">

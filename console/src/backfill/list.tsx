@@ -6,6 +6,7 @@ import { Link } from "wouter";
 import { of } from "../api/cache";
 import { answer, api } from "../api/client";
 import { useMay } from "../lib/roles";
+import { Actor } from "../ui/actor";
 import { Button, Empty, Found, Moment, Progress, Sheet, StatePill } from "../ui/parts";
 import { BeginBackfill } from "./begin";
 import { type Backfill, howFar, stretch } from "./words";
@@ -82,7 +83,7 @@ export function BackfillTable({ backfills, named = false }: { backfills: readonl
                 </div>
               </td>
               <td>
-                <Moment at={one.createdAt} /> by {one.createdBy}
+                <Moment at={one.createdAt} /> by <Actor id={one.createdBy} />
               </td>
             </tr>
           ))}

@@ -1,6 +1,6 @@
 /** A year of a job's fires, a square for each UTC day, as the ledger counts them. */
 
-import { type KeyboardEvent, useMemo, useRef } from "react";
+import { type KeyboardEvent, useLayoutEffect, useMemo, useRef } from "react";
 import type { Shape } from "../api/client";
 import type { Tone } from "../lib/states";
 
@@ -65,6 +65,11 @@ const MOVES: Readonly<Record<string, number>> = { ArrowRight: 7, ArrowLeft: -7, 
 export function HeatMap({ days, until, chosen, choose }: HeatProps) {
   const cells = useMemo(() => cellsOf(days, until), [days, until]);
   const own = useRef<SVGSVGElement>(null);
+  const place = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    // Where not the whole year is in sight, the latest days are.
+    place.current?.scrollTo({ left: place.current.scrollWidth });
+  }, []);
   const focused = Math.max(
     0,
     cells.findIndex((cell) => cell.day === (chosen ?? until)),
@@ -80,7 +85,7 @@ export function HeatMap({ days, until, chosen, choose }: HeatProps) {
     own.current?.querySelector<SVGGElement>(`[data-at="${to}"]`)?.focus();
   };
   return (
-    <section className="scroll-x" aria-label={`Fires of each day of the year until ${until}, in UTC`}>
+    <section ref={place} className="scroll-x" aria-label={`Fires of each day of the year until ${until}, in UTC`}>
       {/* biome-ignore lint/a11y/noSvgWithoutTitle: each of its squares has one */}
       <svg ref={own} className="heat" width={LEFT + WEEKS * STEP} height={TOP + 7 * STEP}>
         {monthsOf(cells).map(({ week, label }) => (

@@ -6,6 +6,7 @@ import { of } from "../api/cache";
 import { answer, api, type Shape } from "../api/client";
 import { lookOf } from "../lib/states";
 import { inFull } from "../lib/time";
+import { Actor } from "../ui/actor";
 import { Found, Lasted, Moment, Sheet, StatePill, Tag } from "../ui/parts";
 import { Year } from "./calendar";
 import { Fires } from "./fires";
@@ -48,7 +49,7 @@ function About({ job }: { job: Job }) {
         </dd>
         <dt>Created</dt>
         <dd>
-          <Moment at={job.createdAt} /> by {job.createdBy}
+          <Moment at={job.createdAt} /> by <Actor id={job.createdBy} />
         </dd>
         <Cost job={job.jobId} />
         {tags.length > 0 && (

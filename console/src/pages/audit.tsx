@@ -5,6 +5,7 @@ import { of } from "../api/cache";
 import { answer, api, type Shape } from "../api/client";
 import { csv, offerFile } from "../lib/download";
 import { useTitle } from "../lib/hooks";
+import { Actor } from "../ui/actor";
 import { Dialog } from "../ui/dialog";
 import { TextField } from "../ui/form";
 import { usePages } from "../ui/pages";
@@ -86,7 +87,7 @@ function AuditLine({ row, show }: { row: Row; show: () => void }) {
           <span className="cut">{row.subject}</span>
         </div>
         <div className="cut soft">
-          <Moment at={row.at} /> by {row.actor}
+          <Moment at={row.at} /> by <Actor id={row.actor} />
           {row.note && `: ${row.note}`}
         </div>
       </div>
@@ -104,7 +105,9 @@ function Details({ row, onClose }: { row: Row; onClose: () => void }) {
         <dt>Subject</dt>
         <dd>{row.subject}</dd>
         <dt>By</dt>
-        <dd>{row.actor}</dd>
+        <dd>
+          <Actor id={row.actor} />
+        </dd>
         <dt>At</dt>
         <dd>
           <Moment at={row.at} />

@@ -9,6 +9,7 @@ import { useTopic } from "../api/live";
 import { type Backfill, howFar, stretch, WHAT } from "../backfill/words";
 import { useTitle } from "../lib/hooks";
 import { useMay } from "../lib/roles";
+import { Actor } from "../ui/actor";
 import { Confirm } from "../ui/dialog";
 import { CheckField } from "../ui/form";
 import { Button, Found, Lasted, Moment, PageHead, Progress, Sheet, StatePill } from "../ui/parts";
@@ -65,7 +66,7 @@ export default function BackfillPage() {
                 </dd>
                 <dt>Begun</dt>
                 <dd>
-                  <Moment at={found.createdAt} /> by {found.createdBy}
+                  <Moment at={found.createdAt} /> by <Actor id={found.createdBy} />
                 </dd>
                 <dt>Takes</dt>
                 <dd>

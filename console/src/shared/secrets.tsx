@@ -5,6 +5,7 @@ import { useState } from "react";
 import { cache, of } from "../api/cache";
 import { answer, api } from "../api/client";
 import { useMay } from "../lib/roles";
+import { Actor } from "../ui/actor";
 import { Confirm, Dialog } from "../ui/dialog";
 import { TextField } from "../ui/form";
 import { Button, Empty, Found, Moment, Sheet, Wrong } from "../ui/parts";
@@ -55,7 +56,7 @@ export function Secrets() {
                     <tr key={secret.id}>
                       <td>{secret.id}</td>
                       <td>
-                        <Moment at={secret.updatedAt} /> by {secret.updatedBy}
+                        <Moment at={secret.updatedAt} /> by <Actor id={secret.updatedBy} />
                       </td>
                       <td>
                         {may && (
