@@ -6,8 +6,10 @@ import threading
 from typing import Any
 
 from sweephand.api.asked import Asked, Ending
+from sweephand.api.listing import LOOKED_AT_MAX
 from sweephand.api.walk import Walk
 from sweephand.domain.access import DEFAULT, Caller, PrincipalKind, Role
+from sweephand.engine.put import put
 from tests.api.client import MANY, Client, Virtual, sqlite_only
 from tests.api.test_contract import create
 from tests.api.test_runs import refuse, run_of, trigger
@@ -203,3 +205,19 @@ def test_a_poll_whose_caller_has_gone_takes_nothing_more(virtual: Virtual) -> No
     gone.set()
     polling.join(10)
     assert not polling.is_alive()  # although no time passes here
+
+
+@sqlite_only(MANY)
+def test_a_list_of_few_among_many_comes_in_pages_that_may_be_empty(virtual: Virtual) -> None:
+    admin = virtual.admin
+    many = LOOKED_AT_MAX + 300
+    for n in range(many):
+        document = {"name": f"job-{n:05}", "command": "x", "tags": ["last"] if n == many - 1 else ["common"]}
+        put(virtual.world, DEFAULT, document, actor="test", expected=None)
+    for query in ("tag=last", "status=paused", "status=running", "search=job&tag=last"):
+        pages = every_page(admin, f"/jobs?{query}")
+        assert [len(page) for page in pages] == [0, 1 if "last" in query else 0], query
+    assert [len(page) for page in every_page(admin, "/jobs?search=LAST")] == [1]
+    assert len(every_page(admin, "/jobs?prefix=job-00001&tag=last")) == 1
+    whole = [job["jobId"] for page in every_page(admin, "/jobs?search=common&limit=700") for job in page]
+    assert whole == [f"job-{n:05}" for n in range(many - 1)]

@@ -227,6 +227,34 @@ def test_jobs_come_in_pages_without_a_gap_or_a_repetition(admin: Client) -> None
     assert all(item.keys() >= JOB for page in pages for item in page)
 
 
+def test_jobs_are_searched_by_name_tag_and_description_whatever_the_case(virtual: Virtual) -> None:
+    admin = virtual.admin
+    create(admin, "Daily-Report", command="x", tags=["finance"], description="Umsatz ÜBER alles")
+    create(admin, "daily-backup", command="x", tags=["ops"])
+    create(admin, "nightly", schedule="0 0 * * *", command="x", tags=["ops"], description="after the DAILY backup")
+    admin.put("/namespaces/other", {}).expect(201)
+    create(admin.within("other"), "daily-secret", command="x")
+    admin.post("/jobs/nightly/pause").expect(200)
+
+    def listed(query: str) -> list[str]:
+        return [name for page in admin.pages(f"/jobs?{query}") for name in names(page)]
+
+    assert listed("search=daily") == listed("search=DAILY") == ["Daily-Report", "daily-backup", "nightly"]
+    assert listed("search=%C3%BCber") == ["Daily-Report"]
+    assert listed("search=finan") == ["Daily-Report"]
+    assert listed("search=daily&tag=ops") == ["daily-backup", "nightly"]
+    assert listed("search=daily&status=paused") == ["nightly"]
+    assert listed("search=daily&prefix=d") == ["daily-backup"]
+    assert listed("search=a&limit=1") == ["Daily-Report", "daily-backup", "nightly"]
+    assert listed("search=daily%25") == listed("search=secret") == listed("search=nothing") == []
+    admin.delete("/jobs/daily-backup").expect(204)
+    assert listed("search=daily") == ["Daily-Report", "nightly"]
+    assert listed("search=daily&status=deleted") == ["daily-backup"]
+    cursor = admin.get("/jobs?search=a&limit=1").json["nextCursor"]
+    admin.get(f"/jobs?search=b&limit=1&cursor={cursor}").expect(400)
+    admin.get(f"/jobs?limit=1&cursor={cursor}").expect(400)
+
+
 def test_a_cursor_belongs_to_its_query_and_its_namespace(virtual: Virtual) -> None:
     admin = virtual.admin
     admin.put("/namespaces/other", {}).expect(201)

@@ -378,3 +378,27 @@ def test_keys_of_different_namespaces_are_different_keys(virtual: Virtual) -> No
         create(client, "daily", command="x")
     first = here.post("/jobs/daily/trigger", {}, Idempotency_Key="k").expect(202).json["runId"]
     assert there.post("/jobs/daily/trigger", {}, Idempotency_Key="k").expect(202).json["runId"] != first
+
+
+def test_jobs_are_listed_with_their_newest_runs_where_those_are_asked_for(virtual: Virtual) -> None:
+    admin = virtual.admin
+    create(admin, "often", schedule="* * * * *", command="x")
+    create(admin, "never", command="x")
+    create(admin, "slow", command="x")
+    virtual.on("often", lambda call: refuse(call) if call.run.fire_at.minute == 20 else None)
+    virtual.on("slow", takes="1h")
+    virtual.go_on(minutes=12)
+    started = admin.post("/jobs/slow/trigger").expect(202).json["runId"]
+    virtual.go_on(seconds=1)
+    assert all("recentRuns" not in job for job in admin.get("/jobs").items)
+    found = {job["jobId"]: job for job in admin.get("/jobs?include=recentRuns").expect(200).items}
+    often = found["often"]["recentRuns"]
+    assert [run["runId"] for run in often] == [f"20260302T00{minute}00Z" for minute in range(22, 12, -1)]
+    assert [run["state"] for run in often] == ["succeeded", "succeeded", "failed", *["succeeded"] * 7]
+    assert often[0] == found["often"]["lastRun"]
+    assert often[0].keys() == {"runId", "state", "fireAt", "startedAt", "endedAt"}
+    assert found["never"]["recentRuns"] == []
+    assert found["never"]["lastRun"] is None
+    (slow,) = found["slow"]["recentRuns"]
+    assert (slow["runId"], slow["state"], slow["endedAt"]) == (started, "running", None)
+    assert found["slow"]["status"] == "running"

@@ -180,6 +180,8 @@ def _call_everything(embedded: Stores) -> None:
     embedded.jobs.heads_of([JOB])
     embedded.jobs.namespaces()
     embedded.jobs.heads(DEFAULT, limit=10)
+    embedded.jobs.sought(DEFAULT, "r", after=JOB.name, limit=10)
+    embedded.jobs.each_version([(JOB, 1)])
     embedded.jobs.versions(JOB, before=5, limit=10)
     embedded.jobs.version(JOB, 1)
     embedded.jobs.timeline(JOB)
@@ -193,6 +195,7 @@ def _call_everything(embedded: Stores) -> None:
     for newest_first in (True, False):
         embedded.runs.of_job(JOB, since=run.key.run_id, until=run.key.run_id, newest_first=newest_first, limit=10)
     embedded.runs.active(JOB, until=run.key.run_id)
+    embedded.runs.recent([JOB], until=run.key.run_id, limit=10)
     embedded.runs.dropped(JOB, since=NOW, until=NOW)
     embedded.runs.pages(JOB, since=NOW, until=NOW)
     embedded.runs.remember(DEFAULT, "k", "v", until=NOW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from tests.contract.samples import (
     change_of,
     deed_at,
     head_of,
+    key_of,
     run_at,
     version_of,
 )
@@ -75,6 +77,25 @@ def test_a_file_from_before_the_audit_log_keeps_the_history_of_its_jobs(tmp_path
     ]
     assert [change.event for change in stores.jobs.timeline(JOB)] == ["put", "paused", "resumed"]
     stores.close()
+
+
+def test_jobs_of_a_file_from_before_there_were_words_are_found(tmp_path: Path, clock: VirtualClock) -> None:
+    path = tmp_path / "sweephand.db"
+    stores = open_stores(path, clock=clock)
+    plain = head_of(key_of("Plain"))
+    assert stores.jobs.change(None, head_of(), change_of(head_of()), version_of(), None)
+    assert stores.jobs.change(None, plain, change_of(plain), None, None)
+    stores.close()
+    with closing(sqlite3.connect(path)) as database, database:
+        expected = database.execute("SELECT * FROM job_words").fetchall()
+        database.execute("DROP TABLE job_words")
+        database.execute("PRAGMA user_version = 5")
+    stores = open_stores(path, clock=clock)
+    for words in ("report", "version 1: naïve", "日本語", "plain"):
+        assert len(stores.jobs.sought(DEFAULT, words, limit=10).heads) == 1, words
+    stores.close()
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT * FROM job_words").fetchall() == expected
 
 
 def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:

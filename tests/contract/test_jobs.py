@@ -5,9 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from msgspec.structs import replace
 
+from sweephand.domain.definition import document_of, parse
 from sweephand.domain.ids import JobName, Namespace
 from sweephand.domain.job import CatchupPolicy, Head, JobEvent, JobStatus, JobVersion
 from sweephand.domain.trail import deed_of
+from sweephand.domain.words import folded
 from sweephand.ports import DueEntry, DueKind
 from tests.contract.samples import (
     DEFAULT,
@@ -24,6 +26,8 @@ from tests.contract.samples import (
     version_of,
 )
 from tests.contract.world import Stores
+
+JOB_CALLED_JOB = key_of("job")
 
 
 def put(stores: Stores, head: Head, version: JobVersion | None = None) -> Head:
@@ -187,6 +191,90 @@ def test_heads_are_listed_by_name_from_after_a_name_with_deleted_ones(stores: St
         paged += page
     assert paged == found
     assert stores.jobs.heads(DEFAULT, after=JobName("a-"), limit=1)[0].key.name == "a-b"
+
+
+# Finding jobs.
+
+
+def put_with(stores: Stores, name: str, namespace: str = DEFAULT, **fields: object) -> Head:
+    key = key_of(name, namespace)
+    document = document_of({"name": name, "command": "x", **fields})
+    version = JobVersion(key, 1, NOW, "ada", document, parse(document, namespace=Namespace(namespace), now=NOW))
+    return put(stores, head_of(key), version)
+
+
+def sought(stores: Stores, words: str) -> list[str]:
+    found = stores.jobs.sought(DEFAULT, folded(words), limit=100)
+    assert found.reached is None
+    return [head.key.name for head in found.heads]
+
+
+def test_jobs_are_found_by_a_part_of_their_name_their_tags_or_their_description(stores: Stores) -> None:
+    put_with(stores, "Daily-Report", tags=["Finance", "eu"], description="Umsatz ÜBER alles\nund mehr")
+    put_with(stores, "nightly", tags=["Straße"], description="x" * 299 + "yz")
+    put_with(stores, "daily-report", "other", tags=["finance"])
+    put(stores, head_of(key_of("plain-daily")))
+    assert sought(stores, "DAILY") == ["Daily-Report", "plain-daily"]
+    assert sought(stores, "finan") == sought(stores, "über") == sought(stores, "U\u0308BER") == ["Daily-Report"]
+    assert sought(stores, "alles und mehr") == ["Daily-Report"]
+    assert sought(stores, "xy") == sought(stores, "STRASSE") == ["nightly"]
+    for nothing in ("yz", "finance eu", "report\nfinance-", "%", "_", "daily_report", "dailyreport"):
+        assert sought(stores, nothing) == [], nothing
+
+
+def test_what_a_job_is_found_by_is_what_its_version_in_force_says(stores: Stores) -> None:
+    first = put_with(stores, "job", tags=["old"])
+    document = document_of({"name": "job", "command": "x", "tags": ["new"]})
+    second = first.changed(JobEvent.PUT, at=NOW + SECOND, nonce="2", version=2)
+    version = JobVersion(JOB_CALLED_JOB, 2, NOW, "ada", document, parse(document, namespace=DEFAULT, now=NOW))
+    assert stores.jobs.change(first, second, change_of(second), version, None)
+    assert (sought(stores, "old"), sought(stores, "new")) == ([], ["job"])
+    rival = first.changed(JobEvent.PUT, at=NOW + 2 * SECOND, nonce="3", version=2)
+    lost = parse({**document, "tags": ["lost"]}, namespace=DEFAULT, now=NOW)
+    stale = JobVersion(JOB_CALLED_JOB, 2, NOW, "ada", document, lost)
+    assert not stores.jobs.change(first, rival, change_of(rival), stale, None)
+    assert (sought(stores, "lost"), sought(stores, "new")) == ([], ["job"])
+
+    paused = second.changed(JobEvent.PAUSED, at=NOW + 3 * SECOND, nonce="4")
+    assert stores.jobs.change(second, paused, change_of(paused, JobEvent.PAUSED), None, None)
+    assert sought(stores, "new") == ["job"]
+    gone = paused.changed(JobEvent.DELETED, at=NOW + 4 * SECOND, nonce="5", version=3)
+    tombstone = JobVersion(JOB_CALLED_JOB, 3, NOW, "ada", None, None)
+    assert stores.jobs.change(paused, gone, change_of(gone, JobEvent.DELETED), tombstone, None)
+    assert (sought(stores, "new"), sought(stores, "job")) == ([], ["job"])
+    assert stores.jobs.count(DEFAULT) == 0
+
+
+def test_a_search_stops_after_so_many_jobs_and_goes_on_behind_the_last(stores: Stores) -> None:
+    for n in range(12):
+        put_with(stores, f"job-{n:02}", tags=["odd"] if n % 2 else ["even", "third"][: 1 + (n % 3 == 0)])
+
+    def pages(words: str, limit: int, looked_at_max: int) -> list[list[str]]:
+        found: list[list[str]] = []
+        reached: JobName | None = None
+        while not found or reached is not None:
+            one = stores.jobs.sought(DEFAULT, words, after=reached, limit=limit, looked_at_max=looked_at_max)
+            found.append([head.key.name[-2:] for head in one.heads])
+            reached = one.reached
+        return found
+
+    assert pages("third", 10, 4) == [["00"], ["06"], []]
+    assert pages("odd", 10, 6) == [["01", "03", "05"], ["07", "09", "11"]]
+    assert pages("odd", 2, 100) == [["01", "03"], ["05", "07"], ["09", "11"]]
+    assert pages("odd", 4, 5) == [["01", "03"], ["05", "07", "09"], ["11"]]
+    assert pages("none", 10, 12) == [[]]
+    assert pages("none", 10, 11) == [[], []]
+
+
+def test_versions_of_many_jobs_are_read_together(stores: Stores) -> None:
+    keys = [key_of(f"job-{n:03}") for n in range(105)]
+    versions = [version_of(key) for key in keys]
+    for key, version in zip(keys, versions, strict=True):
+        put(stores, head_of(key), version)
+    wanted = [(key, 1) for key in keys] + [(keys[0], 1), (keys[0], 2), (key_of("absent"), 1)]
+    found = stores.jobs.each_version(wanted)
+    assert {one.key: one for one in found} == {one.key: one for one in versions}
+    assert stores.jobs.each_version([]) == []
 
 
 def test_namespaces_are_listed_once_and_in_order(stores: Stores) -> None:

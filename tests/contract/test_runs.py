@@ -229,6 +229,33 @@ def test_at_most_a_hundred_runs_are_active_and_planned_ones_hide_none(stores: St
     assert stores.runs.active(JOB, until=planned[0].key.run_id) == running[:9:-1]
 
 
+def test_the_newest_and_the_active_runs_of_many_jobs_are_read_together(stores: Stores) -> None:
+    jobs = [key_of(f"job-{n}") for n in range(20)]
+    for n, job in enumerate(jobs):
+        states = ("retrying", "succeeded", "void", "queued", "running", "planned")[: n % 7]
+        stores.runs.create([run_at(NOW + m * SECOND, job, state=RunState(one)) for m, one in enumerate(states)])
+    until = run_id_of_fire(NOW + 5 * SECOND)
+    asked = [*reversed(jobs), key_of("nobody"), jobs[6], key_of("job-6", "other")]
+    found = stores.runs.recent(asked, until=until, limit=2)
+    assert len(found) == len(asked)
+    for job, recent in zip(asked, found, strict=True):
+        every = stores.runs.of_job(job, until=until, limit=100)
+        shown = [run for run in every if run.state not in (RunState.PLANNED, RunState.VOID)]
+        assert recent.listed == shown[:2]
+        assert recent.active == stores.runs.active(job, until=until)
+    assert [len(one.listed) for one in found[-3:]] == [0, 2, 0]
+    assert [one.listed for one in stores.runs.recent(jobs[:1], until=until, limit=0)] == [[]]
+    assert stores.runs.recent([], until=until, limit=2) == []
+
+
+def test_what_lists_do_not_show_hides_none_of_what_they_do(stores: Stores) -> None:
+    runs = [run_at(NOW + n * SECOND, state=RunState.SKIPPED if n < 3 else RunState.VOID) for n in range(102)]
+    stores.runs.create(runs)
+    (recent,) = stores.runs.recent([JOB], until=run_id_of_fire(NOW + HOUR), limit=10)
+    assert recent.listed[0] == runs[2]
+    assert recent.active == []
+
+
 def test_ledger_rows_are_not_runs(stores: Stores) -> None:
     stores.runs.drop(JOB, _stretch(0, 5))
     stores.runs.write_page(_page(date(2026, 11, 15)))

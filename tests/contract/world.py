@@ -15,6 +15,7 @@ from sweephand.embedded import open_stores
 from sweephand.logs import Logs
 from sweephand.packs import Packs
 from sweephand.secrets import Secrets
+from sweephand.views import Views
 from tests.contract.samples import NOW
 
 SQLITE: Final = ("sqlite-memory", "sqlite-file")
@@ -71,7 +72,7 @@ class Stores(Protocol):
     def inbox(self) -> ports.Inbox: ...
 
     @property
-    def views(self) -> ports.Views: ...
+    def views(self) -> Views: ...
 
     @property
     def logs(self) -> Logs: ...

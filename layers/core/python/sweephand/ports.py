@@ -25,12 +25,12 @@ from sweephand.domain.job import Change, Head, JobVersion
 from sweephand.domain.ledger import Dropped, LedgerPage
 from sweephand.domain.run import Run
 from sweephand.domain.slots import Slot
-from sweephand.domain.status import StatusRow
 from sweephand.domain.trail import Deed
 from sweephand.logs import Logs
 from sweephand.messages import Message
 from sweephand.packs import Packs
 from sweephand.secrets import Secrets
+from sweephand.views import Views
 
 
 class Lane(StrEnum):
@@ -141,6 +141,26 @@ class Dice(Protocol):
         """43 characters, of A-Z, a-z, 0-9, '-' and '_', that nobody can guess: 256 bits."""
 
 
+SOUGHT_MAX = 10_000
+"""Jobs that one search looks at."""
+
+
+class Sought(Struct, frozen=True):
+    """What a search has found so far."""
+
+    heads: list[Head]
+    reached: JobName | None
+    """The last job that was looked at, where there are more behind it."""
+
+
+class Recent(Struct, frozen=True):
+    """Runs of a job, newest first."""
+
+    listed: list[Run]
+    """Its newest ones that lists show."""
+    active: list[Run]
+
+
 class Jobs(Protocol):
     def head(self, key: JobKey) -> Head | None: ...
 
@@ -153,7 +173,22 @@ class Jobs(Protocol):
     def heads(self, namespace: Namespace, *, after: JobName | None = None, limit: int) -> list[Head]:
         """Heads in the order of their names, deleted ones too, beginning after a name."""
 
+    def sought(
+        self,
+        namespace: Namespace,
+        words: str,
+        *,
+        after: JobName | None = None,
+        limit: int,
+        looked_at_max: int = SOUGHT_MAX,
+    ) -> Sought:
+        """Heads of jobs whose words contain these, folded, in the order of their names, beginning after a name; among
+        so many jobs at the most, so that there may be more behind where few were found, or none."""
+
     def version(self, key: JobKey, number: int) -> JobVersion | None: ...
+
+    def each_version(self, wanted: Sequence[tuple[JobKey, int]]) -> list[JobVersion]:
+        """Those of these that are there, in any order, read together."""
 
     def versions(self, key: JobKey, *, before: int | None = None, limit: int) -> list[JobVersion]:
         """Newest first."""
@@ -200,6 +235,10 @@ class Runs(Protocol):
     def active(self, job: JobKey, *, until: RunId) -> list[Run]:
         """Runs with id < `until` that are running or retrying, newest first, at most a hundred: `until` leaves out what
         is planned ahead. On AWS, which has no index of states, only the newest hundred ids below it are looked at."""
+
+    def recent(self, jobs: Sequence[JobKey], *, until: RunId, limit: int) -> list[Recent]:
+        """Of each job, in their order, its newest runs with id < `until` that lists show, up to `limit`, and those that
+        are active; all jobs are read together. On AWS both are found among the newest hundred, as `active` says."""
 
     def tasks(self, run: RunKey, *, after: str = "", limit: int) -> list[Run]:
         """The tasks of a run that were released or decided about, in the order of their ids, beginning after one."""
@@ -342,28 +381,6 @@ class Inbox(Protocol):
 
     def bury(self, letters: Sequence[DeadLetter]) -> None:
         """Forget dead letters that were dealt with."""
-
-
-class Views(Protocol):
-    """Derived: can be cleared and rebuilt from the truths at any time."""
-
-    def append(self, namespace: Namespace, batch: str, rows: Sequence[StatusRow]) -> None:
-        """The newest revision of each run counts; the same batch again changes nothing. On AWS one write per hour and
-        batch, which the batch's name lets a replay replace."""
-
-    def rows(
-        self,
-        namespace: Namespace,
-        *,
-        since: datetime,
-        until: datetime,
-        before: RunKey | None = None,
-        limit: int | None = None,
-    ) -> list[StatusRow]:
-        """The last known row of every run with since <= time < until, newest first by (run id, job's name), beginning
-        below a run's place in that order, which need not be taken."""
-
-    def clear(self, namespace: Namespace) -> None: ...
 
 
 class Stores(Struct, frozen=True):

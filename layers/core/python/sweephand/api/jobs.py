@@ -14,12 +14,14 @@ from sweephand.api import bodies
 from sweephand.api.asked import Answer, Asked, answer, asked, no_content
 from sweephand.api.cursors import decode_cursor, encode_cursor, instant_in_cursor
 from sweephand.api.definitions import STEP_FIELDS
+from sweephand.api.listing import Wanted, find_jobs
 from sweephand.api.schemas import Change, Cursor, Definition, InPath, Limit, Since, Until, says
 from sweephand.api.shapes import (
     active_runs,
     day_shape,
     fire_shape,
     job_shape,
+    job_shapes,
     ledger_shape,
     moment,
     page,
@@ -48,9 +50,6 @@ from sweephand.errors import Conflict, InvalidInput, NotFound, StaleVersion
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 _TAG: Final = "jobs"
-_SCANNED_MAX: Final = 2_000
-"""Heads that one page of a filtered list looks at; an incomplete page says where to go on."""
-_BATCH: Final = 200
 _LEDGER_BACK: Final = timedelta(days=1)
 _A_DAY: Final = timedelta(days=1)
 _DAYS_MAX: Final = timedelta(days=400)
@@ -89,32 +88,20 @@ def list_jobs(
     prefix: Annotated[str, Query(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,127})?$")] = "",
     tag: Annotated[str | None, Query(min_length=1, max_length=128)] = None,
     status: Annotated[Status | None, Query()] = None,
+    search: Annotated[str | None, Query(pattern=r"^[^\x00-\x1f\x7f]{1,128}$")] = None,
+    include: Annotated[Literal["recentRuns"] | None, Query()] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Answer:
+    """A page that looked at many and found none is empty, and its cursor goes on."""
     ask = asked()
-    bound_to = ("jobs", ask.namespace, prefix, tag, status)
+    bound_to = ("jobs", ask.namespace, prefix, tag, status, search)
     position = decode_cursor(cursor, bound_to, length=1)
-    after: str | None = position[0] if position else _just_before(prefix)
-    items: list[dict[str, Any]] = []
-    scanned = 0
-    while scanned < _SCANNED_MAX:
-        heads = ask.world.jobs.heads(ask.namespace, after=JobName(after) if after else None, limit=_BATCH)
-        for head in heads:
-            if not head.key.name.startswith(prefix):
-                if head.key.name > prefix:
-                    return answer(200, page(items, None))
-                continue
-            after = head.key.name
-            if _is_wanted(ask, head, tag, status):
-                items.append(job_shape(ask.world, head, now=ask.now))
-            if len(items) == limit:
-                return answer(200, page(items, encode_cursor([after], bound_to)))
-        if len(heads) < _BATCH:
-            return answer(200, page(items, None))
-        scanned += len(heads)
-        after = heads[-1].key.name
-    return answer(200, page(items, encode_cursor([after], bound_to)))
+    after = JobName(position[0]) if position else None
+    wanted = Wanted(prefix, tag, status, search)
+    found = find_jobs(ask.world, ask.namespace, wanted, after=after, limit=limit, now=ask.now)
+    shapes = job_shapes(ask.world, found.heads, now=ask.now, with_runs=include is not None)
+    return answer(200, page(shapes, encode_cursor([found.after], bound_to) if found.after else None))
 
 
 @router.get("/jobs/<job>", **says("getJob", "Show a job", {200: "Job"}, tag=_TAG))
@@ -332,25 +319,6 @@ def _known(ask: Asked, job: str) -> Head:
     if head is None:
         raise NotFound(f"There is no job {ask.job(job)}.")
     return head
-
-
-def _is_wanted(ask: Asked, head: Head, tag: str | None, status: str | None) -> bool:
-    is_deleted = head.status is JobStatus.DELETED
-    if is_deleted or status == "deleted":
-        return is_deleted and status == "deleted" and tag is None
-    defined = job_of(ask.world, head)
-    if tag is not None and (defined is None or tag not in defined.tags):
-        return False
-    if status != "running":
-        return status is None or status == head.status
-    if head.status is not JobStatus.ACTIVE:
-        return False
-    return bool(active_runs(ask.world, head.key, now=ask.now))
-
-
-def _just_before(prefix: str) -> str | None:
-    """A text that sorts right before every name with this prefix."""
-    return prefix[:-1] + chr(ord(prefix[-1]) - 1) + "~" if prefix else None
 
 
 def _next_fires(ask: Asked, head: Head) -> list[dict[str, Any]]:

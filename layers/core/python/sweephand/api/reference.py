@@ -31,7 +31,9 @@ answers at `/api/v1/openapi.json`.
   input. 400 bad input, 401 no or bad token, 403 not allowed, 404 absent or another namespace's, 405 with `Allow`,
   409 conflict, 412 stale version, 413 too large, 415 media type, 428 version needed, 429 too many (with
   `Retry-After`), 503 try again.
-- **Lists** take `limit` and `cursor` and answer `{items, nextCursor}`; a cursor is opaque and bound to its query.
+- **Lists** take `limit` and `cursor` and answer `{items, nextCursor}`; a cursor is opaque and bound to its query. One
+  call looks at a bounded number of things: a page of a filtered list may be short, or empty, and there may still be
+  more behind its cursor.
 - **`Idempotency-Key`** on any call that changes something: the same call again within 24 hours is answered again and
   done once; the same key with another body is 409. Answers that hold a secret (a token, a session, a lease) are not
   kept, and nothing of a call that stores one.

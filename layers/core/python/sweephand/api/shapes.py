@@ -9,23 +9,24 @@ from typing import Any, Final
 
 from sweephand.domain.changes import in_words
 from sweephand.domain.dag import state_of
-from sweephand.domain.ids import JobKey, run_id_of_fire
+from sweephand.domain.ids import JobKey, RunId, run_id_of_fire
 from sweephand.domain.job import Head, Job, JobStatus, JobVersion
 from sweephand.domain.ledger import LedgerPage, LedgerRow
 from sweephand.domain.output import Kept
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule
-from sweephand.domain.status import StatusRow, listed
-from sweephand.engine.lookup import version_of
+from sweephand.domain.status import StatusRow
+from sweephand.engine.lookup import read_versions, version_of
 from sweephand.engine.outputs import output_of
 from sweephand.engine.overview import Overview, TaskSeen, overview_of
 from sweephand.engine.subrun import subrun_key
 from sweephand.engine.why import Explained
-from sweephand.ports import World
+from sweephand.ports import Recent, World
 
 Shape = dict[str, Any]
 
-_RECENT: Final = 5
+RECENT_RUNS: Final = 10
+"""Runs that a job in a list shows, where they are asked for."""
 _JUST_AHEAD: Final = timedelta(seconds=1)
 
 
@@ -38,11 +39,27 @@ def moment(at: datetime | None) -> str | None:
 
 def job_shape(world: World, head: Head, *, now: datetime) -> Shape:
     """A job: its definition's fields, and what it is up to."""
+    return job_shapes(world, [head], now=now)[0]
+
+
+def job_shapes(world: World, heads: Sequence[Head], *, now: datetime, with_runs: bool = False) -> list[Shape]:
+    """Jobs, whose versions and runs are read together; with their newest runs, where those are asked for."""
+    read_versions(world, heads)
+    recent = world.runs.recent(
+        [head.key for head in heads], until=just_ahead(now), limit=RECENT_RUNS if with_runs else 1
+    )
+    return [
+        _job_shape(world, head, runs, now=now)
+        | ({"recentRuns": [_last_run(run) for run in runs.listed]} if with_runs else {})
+        for head, runs in zip(heads, recent, strict=True)
+    ]
+
+
+def _job_shape(world: World, head: Head, recent: Recent, *, now: datetime) -> Shape:
     version = version_of(world, head.key, head.version)
     if head.status is JobStatus.DELETED and head.version > 1:
         version = version_of(world, head.key, head.version - 1)
-    recent = recent_runs(world, head.key, now=now)
-    active = next(iter(active_runs(world, head.key, now=now)), None)
+    active = next(iter(recent.active), None)
     status = "running" if active is not None and head.status is JobStatus.ACTIVE else str(head.status)
     is_scheduled = head.status is JobStatus.ACTIVE and version.job is not None and version.job.schedule is not None
     return {
@@ -55,21 +72,20 @@ def job_shape(world: World, head: Head, *, now: datetime) -> Shape:
         "createdBy": version.created_by,
         "updatedAt": moment(head.changed_at),
         "nextFireAt": moment(_next_fire(version.job, now)) if is_scheduled else None,
-        "lastRun": _last_run(recent[0]) if recent else None,
+        "lastRun": _last_run(recent.listed[0]) if recent.listed else None,
         "startedAt": moment(active.started_at) if active else None,
         "progress": overview_of(world, active).percent if active else None,
     }
 
 
-def recent_runs(world: World, key: JobKey, *, now: datetime) -> list[Run]:
-    """The newest few runs whose time has come."""
-    found = world.runs.of_job(key, until=run_id_of_fire(now + _JUST_AHEAD), limit=_RECENT)
-    return [run for run in found if listed(run) is not None]
-
-
 def active_runs(world: World, key: JobKey, *, now: datetime) -> list[Run]:
     """Runs that have started and not ended, newest first; many that were skipped may have come since."""
-    return world.runs.active(key, until=run_id_of_fire(now + _JUST_AHEAD))
+    return world.runs.active(key, until=just_ahead(now))
+
+
+def just_ahead(now: datetime) -> RunId:
+    """The id that the runs whose time has come are below."""
+    return run_id_of_fire(now + _JUST_AHEAD)
 
 
 TASKS_SHOWN: Final = 200

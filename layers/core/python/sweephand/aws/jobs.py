@@ -5,7 +5,7 @@ ns/name             head                    the head, the one item here that mov
 ns/name             v#00000012              an immutable version, compressed
 ns/name             w#00000012#1            the rest of one that is too large for an item
 ns/name             t#2026-11-15T06:00:…    a row of the timeline
-names#ns            name                    that there is such a job, and whether it is deleted
+names#ns            name                    that there is such a job, whether it is deleted, and what it is found by
 namespaces          ns                      that there is such a namespace
 
 The audit log lies in the same table: `trail.py`.
@@ -34,6 +34,7 @@ from sweephand.aws.items import (
     item_of,
     read_count,
     stamp,
+    text,
 )
 from sweephand.aws.table import ABSENT, Table
 from sweephand.aws.trail import DynamoTrail
@@ -41,10 +42,12 @@ from sweephand.domain.definition import decode_version, encode_version
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.job import Change, Head, JobStatus, JobVersion
 from sweephand.domain.trail import deed_of
-from sweephand.ports import DueEntry
+from sweephand.domain.words import folded, words_of
+from sweephand.ports import SOUGHT_MAX, DueEntry, Sought
 
 _NAMESPACES: Final = "namespaces"
 _DELETED: Final = "g"
+_WORDS: Final = "w"
 _PAGE_MAX: Final = 1_000
 PART_BYTES_MAX: Final = 380_000
 """An item holds 400 KB, its keys and names included."""
@@ -81,9 +84,35 @@ class DynamoJobs:
         rows = self._table.query(f"names#{namespace}", low=low, high=_LAST, page=min(limit, _PAGE_MAX))
         return self.heads_of([JobKey(namespace, JobName(row["sk"]["S"])) for row in islice(rows, limit)])
 
+    def sought(
+        self,
+        namespace: Namespace,
+        words: str,
+        *,
+        after: JobName | None = None,
+        limit: int,
+        looked_at_max: int = SOUGHT_MAX,
+    ) -> Sought:
+        low = _FIRST if after is None else f"{after}{_FIRST}"
+        rows = self._table.query(f"names#{namespace}", low=low, high=_LAST, page=_PAGE_MAX)
+        found: list[JobKey] = []
+        name: JobName | None = None
+        for number, row in enumerate(rows):
+            if number == looked_at_max or len(found) == limit:
+                return Sought(self.heads_of(found), name)
+            name = JobName(row["sk"]["S"])
+            # A job without words has had no new version since they are written: it is found by its name.
+            if words in (row[_WORDS]["S"] if _WORDS in row else folded(name)):
+                found.append(JobKey(namespace, name))
+        return Sought(self.heads_of(found), None)
+
     def version(self, key: JobKey, number: int) -> JobVersion | None:
         item = self._table.get(str(key), _version_key(number))
         return None if item is None else self._version_of(key, item)
+
+    def each_version(self, wanted: Sequence[tuple[JobKey, int]]) -> list[JobVersion]:
+        items = self._table.get_all([(str(key), _version_key(number)) for key, number in dict.fromkeys(wanted)])
+        return [self._version_of(JobKey.of(item["pk"]["S"]), item) for item in items]
 
     def versions(self, key: JobKey, *, before: int | None = None, limit: int) -> list[JobVersion]:
         high = "v$" if before is None else _version_key(before)  # '$' follows '#'
@@ -105,8 +134,8 @@ class DynamoJobs:
         puts.append(
             self._table.to_put(item_of(str(change.key), f"t#{stamp(change.at)}", change_fields(change)), ABSENT)
         )
-        if before is None or _is_deleted(before) != _is_deleted(after):
-            puts.append(self._table.to_put(_name_item(after)))
+        if version is not None or before is None or _is_deleted(before) != _is_deleted(after):
+            puts.append(self._table.to_put(_name_item(after, version)))
         if version is not None:
             puts += [self._table.to_put(item, ABSENT) for item in _version_items(version)]
         if entry is not None:
@@ -180,10 +209,11 @@ def _version_items(version: JobVersion) -> Iterator[Item]:
         yield item_of(pk, _part_key(version.number, n), {"d": {"B": part}})
 
 
-def _name_item(head: Head) -> Item:
-    """The register's row: it says as much of the head as counting needs, and moves no more often than that."""
+def _name_item(head: Head, version: JobVersion | None) -> Item:
+    """The register's row: it says as much as counting and searching need, and moves no more often than versions do."""
     deleted: Item | None = {"BOOL": True} if _is_deleted(head) else None
-    return item_of(f"names#{head.key.namespace}", head.key.name, {_DELETED: deleted})
+    words = text(words_of(head.key.name, version.job)) if version is not None else None
+    return item_of(f"names#{head.key.namespace}", head.key.name, {_DELETED: deleted, _WORDS: words})
 
 
 def _is_deleted(head: Head) -> bool:

@@ -33,7 +33,8 @@ from sweephand.aws.table import ABSENT, Table
 from sweephand.domain.ids import JobKey, Namespace, RunId, RunKey
 from sweephand.domain.ledger import Dropped, LedgerPage
 from sweephand.domain.run import ACTIVE, Run
-from sweephand.ports import Clock
+from sweephand.domain.status import UNLISTED
+from sweephand.ports import Clock, Recent
 from sweephand.topology import TTL
 
 _A_TICK: Final = timedelta(microseconds=1)
@@ -110,6 +111,14 @@ class DynamoRuns:
     def active(self, job: JobKey, *, until: RunId) -> list[Run]:
         # Sifted here: DynamoDB charges for what it reads, not for what its filter lets through.
         return [run for run in self.of_job(job, until=until, limit=_LOOKED_AT_MAX) if run.state in ACTIVE]
+
+    def recent(self, jobs: Sequence[JobKey], *, until: RunId, limit: int) -> list[Recent]:
+        def look(job: JobKey) -> Recent:
+            found = self.of_job(job, until=until, limit=_LOOKED_AT_MAX)
+            shown = [run for run in found if run.state not in UNLISTED]
+            return Recent(shown[:limit], [run for run in found if run.state in ACTIVE])
+
+        return self._abreast.each(look, jobs)
 
     def drop(self, job: JobKey, dropped: Dropped) -> None:
         until = max(dropped.last, self._clock.now()) + self._keep

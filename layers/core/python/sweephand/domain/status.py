@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.run import Run, RunState, Trigger
 
-_UNLISTED = frozenset({RunState.PLANNED, RunState.VOID})
+UNLISTED: Final = frozenset({RunState.PLANNED, RunState.VOID})
+"""What lists do not show."""
 
 
 class StatusRow(Struct, frozen=True):
@@ -65,7 +66,7 @@ def _instant(seconds: float) -> datetime:
 
 def listed(run: Run) -> StatusRow | None:
     """The row of a run; None for one that lists do not show."""
-    if run.state in _UNLISTED or run.key.task:
+    if run.state in UNLISTED or run.key.task:
         return None
     return StatusRow(
         run.key,

@@ -11,10 +11,11 @@ from sweephand.domain import definition
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.job import CatchupPolicy, Change, Head, JobEvent, JobStatus, JobVersion
 from sweephand.domain.trail import deed_of
+from sweephand.domain.words import words_of
 from sweephand.embedded import due, trail
 from sweephand.embedded.database import Database, Row
 from sweephand.embedded.encoding import from_json, instant, instant_or_none, micros, micros_or_none, to_json
-from sweephand.ports import DueEntry
+from sweephand.ports import SOUGHT_MAX, DueEntry, Sought
 
 _HEAD: Final = (
     "namespace, name, status, version, created_at, in_force_since, changed_at, planned_upto,"
@@ -36,6 +37,15 @@ _NAMESPACES: Final = """
     SELECT name FROM found WHERE name IS NOT NULL
 """
 """Steps from one namespace to the next: DISTINCT would read every head."""
+_PUT_WORDS: Final = "INSERT INTO job_words VALUES (?,?,?) ON CONFLICT DO UPDATE SET words = excluded.words"
+_NAMES_BEHIND: Final = "SELECT name FROM job_words WHERE namespace = ? AND name > ? ORDER BY name LIMIT 2 OFFSET ?"
+_SOUGHT: Final = (
+    "SELECT name FROM job_words WHERE namespace = ? AND name > ? AND name <= ? AND instr(words, ?) > 0"
+    " ORDER BY name LIMIT ?"
+)
+_VERSION: Final = "SELECT namespace, name, body FROM versions WHERE namespace = ? AND name = ? AND number = ?"
+_LAST: Final = "~"
+"""Behind every name, and in none."""
 _HEAD_IS_MINE: Final = "SELECT 1 FROM heads WHERE namespace = ? AND name = ? AND rev = ? AND nonce = ?"
 
 
@@ -63,12 +73,35 @@ class Jobs:
         )
         return [_head(row) for row in rows]
 
+    def sought(
+        self,
+        namespace: Namespace,
+        words: str,
+        *,
+        after: JobName | None = None,
+        limit: int,
+        looked_at_max: int = SOUGHT_MAX,
+    ) -> Sought:
+        begin = after or ""
+        last = self._database.rows(_NAMES_BEHIND, (namespace, begin, looked_at_max - 1))
+        rows = self._database.rows(_SOUGHT, (namespace, begin, last[0][0] if last else _LAST, words, limit))
+        found = [JobName(name) for (name,) in rows]
+        heads = sorted(self.heads_of([JobKey(namespace, name) for name in found]), key=lambda head: head.key)
+        if len(found) == limit:
+            is_more = self._database.row(_NAMES_BEHIND, (namespace, found[-1], 0)) is not None
+            return Sought(heads, found[-1] if is_more else None)
+        return Sought(heads, JobName(last[0][0]) if len(last) > 1 else None)
+
     def version(self, key: JobKey, number: int) -> JobVersion | None:
         row = self._database.row(
             "SELECT body FROM versions WHERE namespace = ? AND name = ? AND number = ?",
             (key.namespace, key.name, number),
         )
         return None if row is None else _version(key, row[0])
+
+    def each_version(self, wanted: Sequence[tuple[JobKey, int]]) -> list[JobVersion]:
+        rows = self._database.each(_VERSION, [(key.namespace, key.name, number) for key, number in wanted])
+        return [_version(JobKey(Namespace(namespace), JobName(name)), body) for namespace, name, body in rows]
 
     def versions(self, key: JobKey, *, before: int | None = None, limit: int) -> list[JobVersion]:
         rows = self._database.rows(
@@ -87,6 +120,7 @@ class Jobs:
         entry: DueEntry | None,
     ) -> bool:
         body = None if version is None else to_json(definition.encode_version(version))
+        words = words_of(after.key.name, version.job if version is not None else None)
         deed = deed_of(change, before, after)
 
         def work(connection: sqlite3.Connection) -> bool:
@@ -104,6 +138,8 @@ class Jobs:
                     "INSERT INTO versions (namespace, name, number, body) VALUES (?,?,?,?)",
                     (key.namespace, key.name, version.number, body),
                 )
+            if version is not None or before is None:
+                connection.execute(_PUT_WORDS, (after.key.namespace, after.key.name, words))
             if entry is not None:
                 due.insert(connection, [entry])
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
@@ -25,7 +26,7 @@ from sweephand.embedded.encoding import (
     to_json,
     value_or_none,
 )
-from sweephand.ports import Clock
+from sweephand.ports import Clock, Recent
 
 _IDENTITY: Final = (
     "job, run_id, fire_at, start_at, trigger, created_at, params, rerun_of, rerun_from, parent, note, backfill,"
@@ -56,6 +57,10 @@ _ACTIVE: Final = (
     " WHERE job = ? AND run_id < ? AND state IN ('running', 'retrying') ORDER BY run_id DESC LIMIT ?"
 )
 """The states as in the index, word for word: SQLite would not recognise it otherwise."""
+_LISTED: Final = (
+    f"SELECT {COLUMNS} FROM runs WHERE job = ? AND run_id < ? AND state NOT IN ('planned', 'void')"
+    " ORDER BY run_id DESC LIMIT ?"
+)
 
 _STATES: Final = {state.value: state for state in RunState}
 _TRIGGERS: Final = {trigger.value: trigger for trigger in Trigger}
@@ -130,6 +135,18 @@ class Runs:
     def active(self, job: JobKey, *, until: RunId) -> list[Run]:
         rows = self._database.rows(_ACTIVE, (str(job), until, _ACTIVE_MAX))
         return [decode_run(row, RunKey(job, RunId(row[1]))) for row in rows]
+
+    def recent(self, jobs: Sequence[JobKey], *, until: RunId, limit: int) -> list[Recent]:
+        listed = self._of_each(_LISTED, jobs if limit else (), until, limit)
+        active = self._of_each(_ACTIVE, jobs, until, _ACTIVE_MAX)
+        return [Recent(listed[job], active[job]) for job in jobs]
+
+    def _of_each(self, query: str, jobs: Sequence[JobKey], *more: Any) -> defaultdict[JobKey, list[Run]]:
+        found: defaultdict[JobKey, list[Run]] = defaultdict(list)
+        for row in self._database.each(query, [(str(job), *more) for job in dict.fromkeys(jobs)]):
+            run = decode_run(row)
+            found[run.key.job].append(run)
+        return found
 
     def drop(self, job: JobKey, dropped: Dropped) -> None:
         row = (str(job), micros(dropped.first), micros(dropped.last), dropped.count, str(dropped.reason))

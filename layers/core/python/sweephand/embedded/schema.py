@@ -293,7 +293,31 @@ _FIFTH: Final[Migration] = (
     "ALTER TABLE runs ADD COLUMN interval_start INTEGER",
 )
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
+_SIXTH: Final[Migration] = (
+    # Beside the heads, which move with every pass of planning and would take it along.
+    """
+    CREATE TABLE job_words (
+        namespace TEXT NOT NULL,
+        name TEXT NOT NULL,
+        words TEXT NOT NULL,
+        PRIMARY KEY (namespace, name)
+    ) WITHOUT ROWID
+    """,
+    # Of the jobs that are there, letters outside ASCII keep their case until their next version.
+    """
+    INSERT INTO job_words
+    SELECT heads.namespace, heads.name, substr(lower(
+        heads.name
+        || coalesce((SELECT group_concat(char(10) || value, '') FROM json_each(body, '$.document.tags')), '')
+        || CASE WHEN body IS NULL THEN '' ELSE char(10) END
+        || replace(substr(coalesce(json_extract(body, '$.document.description'), ''), 1, 300), char(10), ' ')
+    ), 1, 1000)
+    FROM heads LEFT JOIN versions
+        ON versions.namespace = heads.namespace AND versions.name = heads.name AND number = heads.version
+    """,
+)
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
 
 _SWITCH_TRIES: Final = 200
 _SWITCH_PAUSE_S: Final = 0.05

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -44,6 +45,15 @@ def version_of(world: World, key: JobKey, number: int) -> JobVersion:
             world.versions.clear()
         world.versions[(key, number)] = cached
     return cached
+
+
+def read_versions(world: World, heads: Sequence[Head]) -> None:
+    """Read the versions in force of many jobs together, as far as this process has not read them yet."""
+    wanted = [(head.key, head.version) for head in heads if (head.key, head.version) not in world.versions]
+    if len(world.versions) + len(wanted) > CACHED_VERSIONS_MAX:
+        world.versions.clear()
+        wanted = [(head.key, head.version) for head in heads]
+    world.versions.update({(one.key, one.number): one for one in world.jobs.each_version(wanted)})
 
 
 def job_of(world: World, head: Head) -> Job | None:

@@ -33,6 +33,9 @@ class Job(Told):
     last_run: LastRun | None
     started_at: Moment | None
     progress: int | None
+    recent_runs: list[LastRun] = Field(
+        default_factory=list, description="Only where they are asked for: up to ten, newest first."
+    )
 
 
 class Resumed(Job):
