@@ -30,7 +30,7 @@ SITE := build/site-$(call checksum,$(CONSOLE))
 SITE_FILES := layers/core/python/sweephand/local/site
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check lint bench simulate soak soak-sqlite soak-moto docs fmt lock clean console check-console
+.PHONY: help up test check lint bench simulate soak soak-sqlite soak-moto docs fmt lock clean console check-console screenshots
 
 help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ check-console: $(SITE) ## Types, lint and component tests of the console
 	$(NODE) npm --prefix console run --silent types
 	$(NODE) npm --prefix console run --silent check
 	$(NODE) npm --prefix console run --silent test
+
+screenshots: $(SITE) ## Take pictures of every page of the console, into docs/images
+	$(PY) -m tests.console.screenshots
 
 docs: $(PACKAGE) ## Regenerate the generated pages of docs/
 	mkdir -p docs
@@ -133,15 +136,15 @@ ON_LAMBDA := --python-version 3.13 --implementation cp --platform manylinux2014_
 
 .PHONY: synth deploy destroy vendor lock-vendor
 
-test soak: $(NODE_TOOLS) $(VENDOR)
+test soak: $(NODE_TOOLS) $(VENDOR) $(SITE)
 
-synth: $(PACKAGE) $(NODE_TOOLS) $(VENDOR) ## Write the CloudFormation templates to cdk.out (ARGS="-c shards=16")
+synth: $(PACKAGE) $(NODE_TOOLS) $(VENDOR) $(SITE) ## Write the CloudFormation templates to cdk.out (ARGS="-c shards=16")
 	$(CDK) synth --quiet $(ARGS)
 
-deploy: $(PACKAGE) $(NODE_TOOLS) $(VENDOR) ## Deploy both stacks to the AWS account of your credentials (ARGS="-c name=…")
+deploy: $(PACKAGE) $(NODE_TOOLS) $(VENDOR) $(SITE) ## Deploy both stacks to the AWS account of your credentials (ARGS="-c name=…")
 	$(CDK) deploy --all $(ARGS)
 
-destroy: $(PACKAGE) $(NODE_TOOLS) $(VENDOR) ## Remove the stack without data; docs/operating.md says how to remove the other
+destroy: $(PACKAGE) $(NODE_TOOLS) $(VENDOR) $(SITE) ## Remove the stack without data; docs/operating.md says how to remove the other
 	$(CDK) destroy '*App' $(ARGS)
 
 vendor: $(VENDOR) ## Put the third-party code of the Lambda functions into build/vendor, without Docker
