@@ -52,6 +52,9 @@ const ORDER = [
   ...["notify", "params", "tags", "group", "pool", "slots", "labels", "tasks", "run", "command"],
 ];
 
+/** Fields whose short form is one value, and what that value is in the long form. */
+const SHORT: Readonly<Record<string, string>> = { schedule: "cron", catchup: "policy" };
+
 export function read(text: string): Written {
   const doc = parseDocument(text, READ);
   const misread: Misread[] = doc.errors.map((error) => {
@@ -113,7 +116,9 @@ export function remove(doc: Document, path: Path): void {
   doc.deleteIn([...path]);
   for (let length = path.length - 1; length > 0; length -= 1) {
     const parent = doc.getIn(path.slice(0, length), true);
-    if (!isMap(parent) || parent.items.length > 0 || typeof path[length - 1] === "number") return;
+    // An item of a list stays, and so does a step, which may be of a kind that has nothing more to say.
+    const isKept = typeof path[length - 1] === "number" || path[length - 1] === "run" || path[length - 2] === "run";
+    if (!isMap(parent) || parent.items.length > 0 || isKept) return;
     doc.deleteIn(path.slice(0, length));
   }
 }
@@ -126,6 +131,10 @@ function opened(doc: Document, path: Path, isList: boolean): YAMLMap | YAMLSeq {
     let next = here.get(key, true) as Node | undefined;
     if (isAlias(next)) {
       next = doc.createNode(next.toJS(doc)) as Node;
+      here.set(key, next);
+    }
+    if (depth === 0 && isScalar(next) && next.value !== null && SHORT[String(key)]) {
+      next = doc.createNode({ [SHORT[String(key)] as string]: next.value }) as Node;
       here.set(key, next);
     }
     if (!isCollection(next)) {

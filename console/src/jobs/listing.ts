@@ -9,8 +9,8 @@ import { cache } from "../api/cache";
 import { answer, api, type Shape } from "../api/client";
 import { type Change, live } from "../api/live";
 
-export type RecentRun = Pick<Shape<"LastRun">, "runId" | "state" | "fireAt" | "startedAt" | "endedAt">;
-export type ListedJob = Shape<"Job"> & { recentRuns?: RecentRun[] };
+export type ListedJob = Shape<"Job">;
+type Status = "active" | "paused" | "running" | "deleted";
 
 export interface Filters {
   search: string;
@@ -18,30 +18,25 @@ export interface Filters {
   tag: string;
 }
 
-interface Page {
-  items: ListedJob[];
-  nextCursor: string | null;
-}
-
+type Page = Shape<"JobPage">;
 type Pages = InfiniteData<Page, string | null>;
 
 const PAGE = 50;
+const SEARCH_MAX = 128;
 const RUNS_SHOWN = 10;
 const FOLLOWS_MS = 1_000;
 const AGAIN_MS = 30_000;
 
 async function pageOf(filters: Filters, cursor: string | null, namespace: string, signal?: AbortSignal): Promise<Page> {
   const query = {
-    ...(filters.search && { search: filters.search }),
-    ...(filters.status && { status: filters.status }),
-    ...(filters.tag && { tag: filters.tag }),
+    ...(filters.search && { search: filters.search.slice(0, SEARCH_MAX) }),
+    ...(filters.status && { status: filters.status as Status }),
+    ...(filters.tag && { tag: filters.tag.slice(0, SEARCH_MAX) }),
     ...(cursor && { cursor }),
     include: "recentRuns",
     limit: PAGE,
-  };
-  return answer(
-    api.GET("/jobs", { params: { query: query as never }, headers: { "X-Namespace": namespace }, signal }),
-  ) as Promise<Page>;
+  } as const;
+  return answer(api.GET("/jobs", { params: { query }, headers: { "X-Namespace": namespace }, signal }));
 }
 
 export interface Listing {
@@ -180,7 +175,7 @@ export function withChanges(now: Pages, changes: readonly Change[]): Pages {
 function withRun(job: ListedJob, change: Change): ListedJob {
   const runs = job.recentRuns ?? [];
   const at = typeof change.at === "string" ? change.at : new Date().toISOString();
-  const state = change.state as RecentRun["state"];
+  const state = change.state as Shape<"RunState">;
   if (runs.some((run) => run.runId === change.runId)) {
     return { ...job, recentRuns: runs.map((run) => (run.runId === change.runId ? { ...run, state } : run)) };
   }

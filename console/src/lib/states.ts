@@ -24,7 +24,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   // Of a job:
   active: { label: "Active", tone: "good", glyph: "✓" },
   scheduled: { label: "Scheduled", tone: "good", glyph: "✓" },
-  paused: { label: "Paused", tone: "warn", glyph: "⏸" },
+  paused: { label: "Paused", tone: "warn", glyph: "‖" },
   deleted: { label: "Deleted", tone: "muted", glyph: "⊘" },
   // Of a row of the ledger:
   fired: { label: "Fired", tone: "good", glyph: "✓" },
