@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from aws_cdk import ArnFormat, CfnOutput, Stack
 from aws_cdk import aws_lambda as lambda_
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from infra.alarms import Alarms
 from infra.budget import Budget
+from infra.console import Console
 from infra.containers import Containers
 from infra.dashboard import Dashboard
 from infra.data import DataStack
@@ -31,7 +33,7 @@ from sweephand.topology import BACKFILLING, DAG_RUN, EXECUTION, Machine, Names
 class ApplicationStack(Stack):
     """The functions and what feeds them, the APIs and their front, and what watches over them."""
 
-    def __init__(self, scope: Construct, id_: str, *, data: DataStack, options: Options) -> None:
+    def __init__(self, scope: Construct, id_: str, *, data: DataStack, site: Path, options: Options) -> None:
         super().__init__(scope, id_, description=f"{options.name}: functions, APIs and alarms")
         names = Names(options.name)
         account = GatewayAccount(self, "GatewayAccount")
@@ -46,6 +48,18 @@ class ApplicationStack(Stack):
             rest_host=self._rest.host,
             live_host=self._live.host,
             logs=data.buckets.logs,
+            site=site,
+            options=options,
+        )
+        self._client = self._front.client(data.people, names)
+        Console(
+            self,
+            "Console",
+            names=names,
+            key=data.key,
+            front=self._front,
+            client=self._client,
+            site=site,
             options=options,
         )
         self._containers = Containers(
@@ -101,8 +115,7 @@ class ApplicationStack(Stack):
             shards=options.shards,
         )
         reaches = replace(usual, http_may_reach=",".join(options.http_may_reach))
-        client = self._front.client(data.people, names)
-        knows_people = replace(usual, issuer=data.people.issuer, audience=client.user_pool_client_id)
+        knows_people = replace(usual, issuer=data.people.issuer, audience=self._client.user_pool_client_id)
         knows_targets = replace(usual, targets=" ".join(options.targets), sdk_actions=" ".join(options.sdk_actions))
         machine, dag_machine, backfilling = (self._machine_arn(names, one) for one in (EXECUTION, DAG_RUN, BACKFILLING))
         bucket = data.buckets.artifacts.bucket_name

@@ -151,7 +151,7 @@ class Containers(Construct):
             id_,
             directory=str(ROOT),
             file="functions/agent/Dockerfile",
-            exclude=["*", *(f"!{path}" for path in _BUILT_FROM), "**/__pycache__"],
+            exclude=["*", *(f"!{path}" for path in _BUILT_FROM), "**/__pycache__", "**/local/site"],
             ignore_mode=IgnoreMode.DOCKER,
             platform=platform,
         )

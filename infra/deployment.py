@@ -8,6 +8,7 @@ from constructs import IConstruct
 
 from infra.application import ApplicationStack
 from infra.budget import TAG
+from infra.console import built_site
 from infra.containers import reviewed_images
 from infra.data import DataStack
 from infra.options import Options
@@ -20,7 +21,7 @@ def build(app: App) -> None:
     options = Options.from_context(app.node.get_all_context())
     title = "".join(part.capitalize() for part in options.name.split("-"))
     data = DataStack(app, f"{title}Data", options=options)
-    ApplicationStack(app, f"{title}App", data=data, options=options)
+    ApplicationStack(app, f"{title}App", data=data, site=built_site(), options=options)
     Tags.of(app).add(TAG, options.name)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for path, rule, reason in (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Final
 
 from aws_cdk import Aws, Duration, RemovalPolicy
@@ -16,13 +18,23 @@ from infra.options import Options
 from sweephand.topology import Names
 
 _PAGES: Final = """
+var files = %s, folders = %s;
 function handler(event) {
-  var request = event.request;
-  if (!/\\.[a-z0-9]+$/.test(request.uri)) request.uri = '/index.html';
+  var request = event.request, parts = request.uri.split('/');
+  var isFile = files.indexOf(request.uri) >= 0 || (parts.length > 2 && folders.indexOf(parts[1]) >= 0);
+  if (!isFile) request.uri = '/index.html';
   return request;
 }
 """
-"""Pages of the console are made in the browser: every path that is no file is the same document."""
+"""Pages of the console are made in the browser: every path that is no file is the same document. Files are those that
+there are: ids of runs may have dots, as names of files do."""
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self' {sign_in}; worker-src 'self'; manifest-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""As on one machine; besides, the console fetches its tokens from the sign-in page's address."""
+_PERMISSIONS: Final = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
 
 
 class Front(Construct):
@@ -37,11 +49,12 @@ class Front(Construct):
         rest_host: str,
         live_host: str,
         logs: s3.IBucket,
+        site: Path,
         options: Options,
     ) -> None:
         super().__init__(scope, id_)
         self.sign_in = f"https://{_sign_in_prefix(names)}.auth.{Aws.REGION}.amazoncognito.com"
-        # Only the built console, which is published again from its sources: it goes with the stack.
+        # Only the built console. It stays when the stack goes: CloudFormation deletes no bucket that holds something.
         self.console = s3.Bucket(
             self,
             "Console",
@@ -49,7 +62,7 @@ class Front(Construct):
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             enforce_ssl=True,
-            removal_policy=RemovalPolicy.DESTROY,
+            removal_policy=RemovalPolicy.RETAIN,
         )
         self._headers = self._security_headers(names)
         given = bool(options.domain_name)
@@ -58,7 +71,7 @@ class Front(Construct):
             "Distribution",
             comment=f"Console, API and live updates of {names.prefix}",
             default_root_object="index.html",
-            default_behavior=self._pages(),
+            default_behavior=self._pages(site),
             additional_behaviors={"/api/*": self._uncached(rest_host), "/live": self._uncached(live_host)},
             minimum_protocol_version=cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021 if given else None,
             http_version=cloudfront.HttpVersion.HTTP2_AND_3,
@@ -81,13 +94,12 @@ class Front(Construct):
             user_pool=people,
             cognito_domain=cognito.CognitoDomainOptions(domain_prefix=_sign_in_prefix(names)),
         )
-        return cognito.UserPoolClient(
+        client = cognito.UserPoolClient(
             self,
             "Client",
             user_pool=people,
             user_pool_client_name=names.of("console"),
             generate_secret=False,
-            auth_flows=cognito.AuthFlow(user_srp=True),
             o_auth=cognito.OAuthSettings(
                 flows=cognito.OAuthFlows(authorization_code_grant=True),
                 scopes=[cognito.OAuthScope.OPENID, cognito.OAuthScope.EMAIL],
@@ -100,8 +112,15 @@ class Front(Construct):
             enable_token_revocation=True,
             prevent_user_existence_errors=True,
         )
+        # By the property: where CDK is told of no way to sign in, Cognito allows all but the page's own.
+        resource = client.node.default_child
+        if isinstance(resource, cognito.CfnUserPoolClient):
+            resource.explicit_auth_flows = ["ALLOW_REFRESH_TOKEN_AUTH"]
+        return client
 
-    def _pages(self) -> cloudfront.BehaviorOptions:
+    def _pages(self, site: Path) -> cloudfront.BehaviorOptions:
+        files = ["/config.json", *(f"/{path.name}" for path in sorted(site.iterdir()) if path.is_file())]
+        folders = [path.name for path in sorted(site.iterdir()) if path.is_dir()]
         return cloudfront.BehaviorOptions(
             origin=origins.S3BucketOrigin.with_origin_access_control(self.console),
             viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.REDIRECT_TO_HTTPS,
@@ -113,7 +132,7 @@ class Front(Construct):
                     function=cloudfront.Function(
                         self,
                         "Pages",
-                        code=cloudfront.FunctionCode.from_inline(_PAGES),
+                        code=cloudfront.FunctionCode.from_inline(_PAGES % (json.dumps(files), json.dumps(folders))),
                         runtime=cloudfront.FunctionRuntime.JS_2_0,
                     ),
                 )
@@ -132,17 +151,13 @@ class Front(Construct):
         )
 
     def _security_headers(self, names: Names) -> cloudfront.ResponseHeadersPolicy:
-        policy = (
-            "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
-            f"connect-src 'self' {self.sign_in}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
-        )
         return cloudfront.ResponseHeadersPolicy(
             self,
             "Headers",
             response_headers_policy_name=f"{names.prefix}-{Aws.REGION}",
             security_headers_behavior=cloudfront.ResponseSecurityHeadersBehavior(
                 content_security_policy=cloudfront.ResponseHeadersContentSecurityPolicy(
-                    content_security_policy=policy, override=False
+                    content_security_policy=_POLICY.format(sign_in=self.sign_in), override=False
                 ),
                 content_type_options=cloudfront.ResponseHeadersContentTypeOptions(override=True),
                 frame_options=cloudfront.ResponseHeadersFrameOptions(
@@ -154,6 +169,16 @@ class Front(Construct):
                 strict_transport_security=cloudfront.ResponseHeadersStrictTransportSecurity(
                     access_control_max_age=Duration.days(365), include_subdomains=True, override=True
                 ),
+            ),
+            custom_headers_behavior=cloudfront.ResponseCustomHeadersBehavior(
+                custom_headers=[
+                    cloudfront.ResponseCustomHeader(header=name, value=value, override=True)
+                    for name, value in (
+                        ("cross-origin-opener-policy", "same-origin"),
+                        ("cross-origin-resource-policy", "same-origin"),
+                        ("permissions-policy", _PERMISSIONS),
+                    )
+                ]
             ),
         )
 

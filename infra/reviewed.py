@@ -54,6 +54,21 @@ REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
         "CFR4",
         "CloudFront's own certificate fixes the policy; with the options domainName and certificateArn it is TLS 1.2.",
     ),
+    (
+        "App/Console/Role",
+        "IAM5[Resource::arn:<AWS::Partition>:s3:::cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>/*]",
+        "What was built is there under a hash of it, beside what else the CDK has put there.",
+    ),
+    (
+        "App/Console/Role",
+        "IAM5[Resource::<FrontConsole3D71F2AD.Arn>/*]",
+        "Assets are named by a hash of what is in them.",
+    ),
+    (
+        "App/Custom::CDKBucketDeployment8693BB64968944B69AAFB0CC9EB8756C",
+        "L1",
+        "CDK brings it with the runtime that its code is tested on; it runs at deployments only.",
+    ),
     ("App/Functions", "L1", "Python 3.13 is what the vendor layer's wheels are pinned for; both move together."),
     ("App/Functions/ScanRole", _JOB_FILES, "Job files have names of their users' choosing."),
     *((f"App/Functions/{one}Role", _ATTEMPTS, _OBJECTS) for one in ("Api", "Attempt", "Advance")),

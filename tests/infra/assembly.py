@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from infra.console import ELSEWHERE
 from infra.node import command, environment
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -59,6 +60,10 @@ class Assembly:
         assert found, f"There is no {kind}."
         return found
 
+    def of_custom(self, kind: str) -> list[Resource]:
+        """The resources of a type of CDK's own."""
+        return [resource for resource in self.resources if resource.kind == f"Custom::{kind}"]
+
     def only(self, kind: str) -> Resource:
         (one,) = self.of(kind)
         return one
@@ -75,13 +80,25 @@ class Assembly:
         return [self._joined(one) for one in value] if isinstance(value, list) else value
 
 
-def synthesized(folder: Path, context: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def console(folder: Path) -> Path:
+    """What stands for the built console, so that no template depends on whether one was built here."""
+    for name in ("index.html", "favicon.svg", "assets/index-0123abcd.js"):
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"This is {name}.")
+    return folder
+
+
+def synthesized(
+    folder: Path, context: Mapping[str, str] | None = None, *, site: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """What `make synth` does, into this folder."""
+    site = site or console(folder.with_name(f"{folder.name}-console"))
     chosen = [part for key, value in (context or {}).items() for part in ("-c", f"{key}={value}")]
     return subprocess.run(
         command("cdk", "synth", "--quiet", "--output", str(folder), *chosen),
         cwd=ROOT,
-        env=environment(),
+        env={**environment(), ELSEWHERE: str(site)},
         capture_output=True,
         text=True,
         check=False,

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from infra.node import NODE
 from infra.rights import LOG
+from sweephand.local.site import PERMISSIONS, POLICY
 from sweephand.settings import Settings
 from sweephand.topology import FUNCTIONS, MACHINES, UNDELIVERED, Changes, Every, Happens, Messages, Names
-from tests.infra.assembly import Assembly, Resource, listed, synthesized, texts_of
+from tests.infra.assembly import Assembly, Resource, listed, statements_of, synthesized, texts_of
 
 NAMES = Names()
+PUBLISHED = "CDKBucketDeployment"
+
+
+PUBLISHER = NAMES.of("publish")
+"""What CDK brings to publish the console with; it runs at deployments only."""
 
 
 def _functions(assembly: Assembly) -> dict[str, Resource]:
-    return assembly.named("Lambda::Function", "FunctionName")
+    found = assembly.named("Lambda::Function", "FunctionName")
+    return {name: function for name, function in found.items() if name != PUBLISHER}
 
 
 def _arn(resource: Resource) -> dict[str, Any]:
@@ -42,7 +53,7 @@ def test_the_functions_are_those_of_the_topology_and_no_other_runs_beside_them(a
 
 
 def test_every_function_runs_on_arm_with_both_layers_and_tells_its_log_in_json(assembly: Assembly) -> None:
-    for function in assembly.of("Lambda::Function"):
+    for function in _functions(assembly).values():
         assert function.properties["Architectures"] == ["arm64"], function
         assert len(function.properties["Layers"]) == 2, function
         assert function.properties["LoggingConfig"]["LogFormat"] == "JSON", function
@@ -54,7 +65,7 @@ def test_every_function_is_encrypted_with_our_key(assembly: Assembly) -> None:
 
 
 def test_every_function_has_a_role_and_a_log_group_of_its_own(assembly: Assembly) -> None:
-    functions = assembly.of("Lambda::Function")
+    functions = _functions(assembly).values()
     roles = {json.dumps(function.properties["Role"]) for function in functions}
     groups = {json.dumps(function.properties["LoggingConfig"]["LogGroup"]) for function in functions}
     assert len(roles) == len(groups) == len(functions) == len(FUNCTIONS)
@@ -282,6 +293,112 @@ def test_the_console_bucket_is_read_by_the_distribution_and_by_nobody_else(assem
     assert only["Principal"] == {"Service": "cloudfront.amazonaws.com"}
     (source,) = only["Condition"]["StringEquals"].values()
     assert assembly.only("CloudFront::Distribution").id in set(texts_of(source))
+
+
+def test_the_console_is_published_with_every_deployment_its_pages_after_what_they_ask_for(assembly: Assembly) -> None:
+    (bucket,) = (one for one in assembly.of("S3::Bucket") if "Console" in one.id)
+    published = {"DestinationBucketKeyPrefix" in one.properties: one for one in assembly.of_custom(PUBLISHED)}
+    files, pages = published[True].properties, published[False].properties
+    assert files["SystemMetadata"] == {"cache-control": "public, max-age=31536000, immutable"}
+    assert (files["DestinationBucketKeyPrefix"], files["Prune"]) == ("assets", False)
+    assert pages["SystemMetadata"] == {"cache-control": "no-cache"}
+    assert (pages["Prune"], pages["Exclude"], pages["DistributionPaths"]) == (True, ["assets/*"], ["/*"])
+    assert pages["DistributionId"] == {"Ref": assembly.only("CloudFront::Distribution").id}
+    assert published[True].id in listed(published[False].whole["DependsOn"])
+    for one in (files, pages):
+        assert one["DestinationBucketName"] == {"Ref": bucket.id}
+        assert one["ServiceToken"] == _arn(_publisher(assembly))
+    assert bucket.whole["DeletionPolicy"] == "Retain"
+
+
+def _publisher(assembly: Assembly) -> Resource:
+    return assembly.named("Lambda::Function", "FunctionName")[PUBLISHER]
+
+
+def test_what_publishes_may_write_to_that_bucket_and_tell_its_front(assembly: Assembly) -> None:
+    publisher = _publisher(assembly).properties
+    assert publisher["KmsKeyArn"] == _key(assembly)
+    assert publisher["LoggingConfig"]["LogFormat"] == "JSON"
+    (role,) = (one for one in assembly.of("IAM::Role") if _arn(one) == publisher["Role"])
+    actions = {action for statement in statements_of(role) for action in listed(statement["Action"])}
+    assert actions == {
+        *LOG,
+        *("s3:GetObject", "s3:ListBucket", "s3:PutObject", "s3:DeleteObject"),
+        *("cloudfront:CreateInvalidation", "cloudfront:GetInvalidation"),
+    }
+    (bucket,) = (one for one in assembly.of("S3::Bucket") if "Console" in one.id)
+    for statement in statements_of(role):
+        if "s3:PutObject" in listed(statement["Action"]):
+            assert bucket.id in set(texts_of(statement["Resource"]))
+    assert "AWS::IAM::Policy" not in {
+        one.kind for one in assembly.resources if role.id in set(texts_of(one.properties))
+    }
+
+
+def test_the_console_is_told_where_people_sign_in_and_only_there_may_it_fetch_tokens(assembly: Assembly) -> None:
+    (told,) = (
+        one["SourceMarkers"]
+        for one in (each.properties for each in assembly.of_custom(PUBLISHED))
+        if "SourceMarkers" in one
+    )
+    url, client = told[1].values()
+    assert assembly.only("Cognito::UserPoolClient").id in set(texts_of(client))
+    origin = "".join(map(_plain, url["Fn::Join"][1])).strip('"')
+    assert origin == "https://sweephand-AWS::AccountId.auth.AWS::Region.amazoncognito.com"
+    policy = assembly.only("CloudFront::ResponseHeadersPolicy").properties["ResponseHeadersPolicyConfig"]
+    security = policy["SecurityHeadersConfig"]
+    assert security["ContentSecurityPolicy"]["Override"] is False  # the API has a stricter one
+    said = "".join(map(_plain, security["ContentSecurityPolicy"]["ContentSecurityPolicy"]["Fn::Join"][1]))
+    assert said == POLICY.replace("connect-src 'self'", f"connect-src 'self' {origin}")
+    assert security["StrictTransportSecurity"]["AccessControlMaxAgeSec"] >= 31_536_000
+    assert security["FrameOptions"]["FrameOption"] == "DENY"
+    assert security["ReferrerPolicy"]["ReferrerPolicy"] == "no-referrer"
+    others = {one["Header"]: one["Value"] for one in policy["CustomHeadersConfig"]["Items"]}
+    assert others == {
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "permissions-policy": PERMISSIONS,
+    }
+
+
+def _plain(part: Any) -> str:
+    return part if isinstance(part, str) else str(part["Ref"])
+
+
+def test_people_sign_in_by_a_code_at_exact_addresses_and_by_nothing_else(assembly: Assembly) -> None:
+    client = assembly.only("Cognito::UserPoolClient").properties
+    assert client["AllowedOAuthFlows"] == ["code"]
+    assert client["GenerateSecret"] is False
+    assert client["ExplicitAuthFlows"] == ["ALLOW_REFRESH_TOKEN_AUTH"]
+    domain = {"Fn::GetAtt": [assembly.only("CloudFront::Distribution").id, "DomainName"]}
+    here = [{"Fn::Join": ["", ["https://", domain, "/"]]}]
+    assert client["CallbackURLs"] == client["LogoutURLs"] == here
+    assert client["EnableTokenRevocation"] is True
+    assert client["PreventUserExistenceErrors"] == "ENABLED"
+
+
+@pytest.mark.parametrize(
+    ("path", "served"),
+    [
+        *[(path, "/index.html") for path in ("/", "/jobs", "/jobs/a.b/runs/20261115T060000Z.1", "/x.js", "/assets")],
+        *[(path, path) for path in ("/index.html", "/favicon.svg", "/config.json", "/assets/index-0123abcd.js")],
+    ],
+)
+def test_every_path_that_is_no_file_of_the_console_is_its_document(
+    assembly: Assembly, tmp_path: Path, path: str, served: str
+) -> None:
+    code = assembly.only("CloudFront::Function").properties["FunctionCode"]
+    script = tmp_path / "pages.js"
+    script.write_text(f"{code}\nconsole.log(handler({{request: {{uri: {json.dumps(path)}}}}}).uri)")
+    done = subprocess.run([str(NODE), str(script)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == served
+
+
+def test_without_a_built_console_nothing_is_synthesized_and_it_says_why(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = synthesized(tmp_path / "out", site=tmp_path / "empty")
+    assert done.returncode != 0
+    assert "the console was not built. Run `make console` first." in done.stdout + done.stderr
 
 
 def test_there_are_containers_to_start_and_none_that_runs(assembly: Assembly) -> None:

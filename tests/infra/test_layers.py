@@ -27,7 +27,7 @@ print(json.dumps(sorted(name for name in sys.modules if "." not in name)))
 
 
 def _layer(assembly: Assembly, name: str) -> Path:
-    (one,) = (one for one in assembly.of("Lambda::LayerVersion") if one.properties["LayerName"].endswith(name))
+    (one,) = (one for one in assembly.of("Lambda::LayerVersion") if one.properties.get("LayerName", "").endswith(name))
     asset: str = one.whole["Metadata"]["aws:asset:path"]
     return assembly.folder / asset / "python"
 
