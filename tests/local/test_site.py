@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from sweephand.local.site import Site
 from tests.local.serving import ALLOWED, HEALTH, Echo, Heard, Serving, serving
 
+ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = "<!doctype html><title>Sweephand</title>" + "<p>The console.</p>" * 100
 SCRIPT = "console.log('Sweephand');\n" * 100
 SECRET = "what lies beside the site is nobody's business"
@@ -226,3 +230,17 @@ def test_what_is_built_anew_is_found(tmp_path: Path) -> None:
 def test_a_server_without_a_site_has_no_pages() -> None:
     with serving(Echo()) as server:
         assert page(server, "/").status == 401
+
+
+def test_the_wheel_holds_the_built_site_although_git_ignores_it(tmp_path: Path) -> None:
+    package = "layers/core/python/sweephand"
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    (tmp_path / package / "local").mkdir(parents=True)
+    (tmp_path / package / "__init__.py").write_text('__version__ = "1.2.3"\n')
+    built(tmp_path / package / "local" / "site")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "out")]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "out").glob("*.whl")
+    with ZipFile(wheel) as opened:
+        assert {"sweephand/local/site/index.html", "sweephand/local/site/assets/index-D4f.css"} <= {*opened.namelist()}
