@@ -1,7 +1,11 @@
 /** Text as a file on the user's machine. */
 
 export function offerFile(name: string, text: string, type: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+  offerBlob(name, new Blob([text], { type }));
+}
+
+export function offerBlob(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
