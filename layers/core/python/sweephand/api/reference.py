@@ -39,6 +39,7 @@ answers at `/api/v1/openapi.json`.
   kept, and nothing of a call that stores one.
 - **`If-Match: <version>`** on changes: 412 where the version is another. A job's new version must have it (else 428),
   or `If-None-Match: *` to create.
+- **Live**: changes of runs and tasks, as they happen, over a WebSocket at `/live`: [Live updates](live.md).
 - **Roles**: viewer sees; operator also runs, cancels, pauses and pulls work; editor also changes jobs and what they
   share; admin also decides about members, tokens and limits. Each may do what those before it may.
 
