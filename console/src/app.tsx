@@ -2,12 +2,13 @@
 
 import { QueryClientProvider } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect } from "react";
-import { Route, Switch } from "wouter";
+import { Route, Router, Switch } from "wouter";
 import { cache, forget, keepFresh } from "./api/cache";
 import { live } from "./api/live";
 import { useSession } from "./api/session";
 import { keepSignedIn } from "./api/signin";
 import { Frame } from "./frame";
+import { leaving } from "./lib/leaving";
 import { Broken } from "./pages/broken";
 import { NoSuchPage } from "./pages/no-such-page";
 import { SignInPage } from "./pages/sign-in";
@@ -49,13 +50,15 @@ function Signed() {
   }, [isSignedIn]);
   if (!isSignedIn) return <SignInPage />;
   return (
-    <Frame>
-      <Broken>
-        <Suspense fallback={<Loading />}>
-          <Pages />
-        </Suspense>
-      </Broken>
-    </Frame>
+    <Router aroundNav={leaving}>
+      <Frame>
+        <Broken>
+          <Suspense fallback={<Loading />}>
+            <Pages />
+          </Suspense>
+        </Broken>
+      </Frame>
+    </Router>
   );
 }
 

@@ -20,6 +20,8 @@ export interface FormContext {
   change: (path: Path, value: unknown) => void;
   edit: (how: (doc: Document.Parsed) => void) => void;
   problems: readonly FieldProblem[];
+  /** The field that somebody wants to see. */
+  opened: { path: string } | null;
 }
 
 const Context = createContext<FormContext | null>(null);

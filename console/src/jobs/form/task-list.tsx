@@ -1,6 +1,6 @@
 /** What a job runs: one step, or tasks that need each other. */
 
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { Icon } from "../../ui/icons";
 import { Menu } from "../../ui/menu";
 import { Button, Sheet } from "../../ui/parts";
@@ -15,8 +15,12 @@ import { kindInWords } from "./words";
 const SHOWN = 100;
 
 export function TasksSection() {
-  const { value, edit } = useForm();
+  const { value, edit, opened } = useForm();
   const [open, setOpen] = useState<number | null>(0);
+  useEffect(() => {
+    const place = /^tasks\[(\d+)\]/.exec(opened?.path ?? "")?.[1];
+    if (place) setOpen(Number(place));
+  }, [opened]);
   const tasks = Array.isArray(value.tasks) ? (value.tasks as unknown[]) : null;
   const ids = (tasks ?? []).map((task) => (isObject(task) ? String(task.id ?? "") : ""));
   const isSingle = !tasks && (value.run !== undefined || value.command !== undefined);
