@@ -172,13 +172,16 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("origin", ELSEWHERE)
-def test_a_page_of_another_site_may_not_connect(shared: Place, origin: str) -> None:
+def test_a_page_of_another_site_may_not_connect_and_fills_no_log(
+    shared: Place, origin: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with pytest.raises(InvalidStatus) as refused, listening(shared.server.port, additional_headers={"Origin": origin}):
         pass
     response = refused.value.response
     assert response.status_code == 403
     assert response.headers["content-type"] == "application/problem+json"
     assert json.loads(response.body)["status"] == 403
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LocalHost"])
@@ -205,6 +208,24 @@ def test_nothing_but_live_speaks_another_protocol(shared: Place, path: str) -> N
     with pytest.raises(InvalidStatus) as refused, listening(shared.server.port, path=path):
         pass
     assert refused.value.response.status_code == 401
+
+
+IMPROPER: list[dict[str, Any]] = [
+    {"connection": "keep-alive"},
+    {"upgrade": "h2c"},
+    {"sec_websocket_version": "8"},
+    {"sec_websocket_version": ""},
+    {"sec_websocket_key": "short"},
+    {"sec_websocket_key": "AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="},
+]
+
+
+@pytest.mark.parametrize("wrong", IMPROPER, ids=str)
+def test_what_is_no_proper_request_to_listen_is_a_call_like_others(shared: Place, wrong: dict[str, Any]) -> None:
+    heard = shared.server.ask("GET", "/live", **HANDSHAKE | wrong)
+    assert (heard.status, heard.is_problem) == (401, True)
+    assert shared.server.ask("POST", "/live", **HANDSHAKE).status == 401
+    assert shared.server.ask("GET", "/live", **HANDSHAKE | {"connection": "keep-alive, Upgrade"}).status == 101
 
 
 def test_who_does_not_prove_itself_in_time_is_let_go_of_and_who_does_stays(tmp_path: Path) -> None:

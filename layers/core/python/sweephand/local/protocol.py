@@ -4,6 +4,7 @@ ones hear, and on what those who read slowly hold up."""
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import sys
 from http import HTTPStatus
@@ -18,6 +19,13 @@ from sweephand.local.limits import Limits
 
 LIVE: Final = b"/live"
 """The one path where another protocol is spoken."""
+_UPGRADE: Final = {
+    b"connection": re.compile(rb"(.*[\s,])?upgrade([\s,].*)?", re.IGNORECASE),
+    b"upgrade": re.compile(rb"websocket", re.IGNORECASE),
+    b"sec-websocket-key": re.compile(rb"[A-Za-z0-9+/]{22}=="),
+    b"sec-websocket-version": re.compile(rb"13"),
+}
+"""The headers of a proper request to listen, each once."""
 
 _DETAILS: Final = {
     400: "This is no HTTP request.",
@@ -67,12 +75,11 @@ class Protocol(H11Protocol):
 
     def _should_upgrade(self) -> bool:
         """Whether it is a proper request to listen; any other request to change the protocol is one like others."""
-        given = {name for name, _ in self.headers}
-        return (
-            self.ws_protocol_class is not None
-            and (self.scope["method"], self.scope["raw_path"]) == ("GET", LIVE)
-            and self._get_upgrade() == b"websocket"
-            and {b"sec-websocket-key", b"sec-websocket-version"} <= given
+        if self.ws_protocol_class is None or (self.scope["method"], self.scope["raw_path"]) != ("GET", LIVE):
+            return False
+        return all(
+            [bool(wanted.fullmatch(value)) for own, value in self.headers if own == name] == [True]
+            for name, wanted in _UPGRADE.items()
         )
 
     def _await_head(self) -> None:
@@ -122,6 +129,11 @@ class LiveProtocol(WebSocketsSansIOProtocol):
         super().connection_made(transport)
         # What this machine holds of it, nobody can take back: the less, the sooner it shows that it is not read.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.unread_bytes)
+
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True  # by a refusal, which uvicorn would call an error of ours
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)
