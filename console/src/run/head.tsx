@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { hasEnded } from "../lib/states";
 import { inFull, inUtc, zone } from "../lib/time";
 import { Lasted, Moment, PageHead, Progress, StatePill } from "../ui/parts";
-import { jobPath, namedRun, runPath, runsPath, versionsPath } from "./link";
+import { jobPath, namedRun, runPath, versionsPath } from "./link";
 import { isGraph } from "./outcome";
 import type { Run } from "./tasks";
 import { reasonInWords, triggerInWords } from "./words";
@@ -22,7 +22,7 @@ export function RunHead({ run, children }: { run: Run; children: ReactNode }) {
       crumbs={[
         { label: "Jobs", href: "/jobs" },
         { label: run.jobId, href: jobPath(run.jobId) },
-        { label: "Runs", href: runsPath({ job: run.jobId }) },
+        { label: "Runs", href: jobPath(run.jobId, "runs") },
       ]}
       below={
         <>

@@ -29,12 +29,21 @@ export function fitted(layout: Size, view: Size): Camera {
   return { scale, x: (view.width - layout.width * scale) / 2, y: (view.height - layout.height * scale) / 2 };
 }
 
-/** What is seen first: all of it; of what is far longer than the screen, its beginning. */
-export function opening(layout: Size, view: Size): Camera {
+/** So few can be in the page all at once, however small they are. */
+export const ALL_NEAR = 120;
+const READABLE = 0.6;
+
+export function isNear(scale: number, count: number): boolean {
+  return scale >= SCALE_NEAR || count <= ALL_NEAR;
+}
+
+/** What is seen first: all of it; of a few tasks that would be too small to read, or of a long thread, the beginning. */
+export function opening(layout: Layout, view: Size): Camera {
   const whole = fitted(layout, view);
   const isThread = Math.min(layout.width / view.width, layout.height / view.height) * whole.scale < 0.25;
-  if (whole.scale >= SCALE_NEAR || !isThread) return whole;
-  const scale = 0.8;
+  const isFew = layout.x.length <= ALL_NEAR;
+  if (whole.scale >= (isFew ? READABLE : SCALE_NEAR) || !(isThread || isFew)) return whole;
+  const scale = 0.75;
   const begin = (length: number, room: number) => (length * scale > room ? FIT_PAD : (room - length * scale) / 2);
   return { scale, x: begin(layout.width, view.width), y: begin(layout.height, view.height) };
 }
@@ -60,7 +69,7 @@ export function held(camera: Camera, layout: Size, view: Size): Camera {
 
 /** Moved just so far that the vertex is in sight, and large enough to read. */
 export function showing(camera: Camera, layout: Layout, vertex: number, view: Size, centre = false): Camera {
-  const isFar = camera.scale < SCALE_NEAR;
+  const isFar = !isNear(camera.scale, layout.x.length);
   const scale = isFar ? 0.9 : camera.scale;
   const along = (origin: number, start: number, length: number, room: number) => {
     if (centre || isFar) return (room - length) / 2 - start;

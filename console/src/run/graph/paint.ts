@@ -1,7 +1,7 @@
 /** What lies behind the tasks that can be read: edges, and from far away the tasks themselves, as blocks of colour. */
 
 import type { Tone } from "../../lib/states";
-import { type Camera, inSight, type Part, SCALE_NEAR, type Size } from "./camera";
+import { type Camera, inSight, isNear, type Part, type Size } from "./camera";
 import { HEIGHT, type Layout, WIDTH } from "./layout";
 
 export interface Palette {
@@ -40,9 +40,9 @@ export function paint(
   const { scale } = camera;
   context.setTransform(density * scale, 0, 0, density * scale, camera.x * density, camera.y * density);
   const part = inSight(camera, view, 20);
-  const isNear = scale >= SCALE_NEAR;
-  paintEdges(context, picture, palette, part, scale, isNear);
-  if (!isNear) paintBlocks(context, picture, palette, part, scale);
+  const near = isNear(scale, picture.tones.length);
+  paintEdges(context, picture, palette, part, scale, near);
+  if (!near) paintBlocks(context, picture, palette, part, scale);
 }
 
 function paintEdges(
@@ -51,7 +51,7 @@ function paintEdges(
   palette: Palette,
   part: Part,
   scale: number,
-  isNear: boolean,
+  near: boolean,
 ): void {
   const seen: number[] = [];
   const lit: number[] = [];
@@ -61,16 +61,16 @@ function paintEdges(
   });
   const stride = Math.ceil(seen.length / EDGES_MOST);
   const drawn = stride > 1 ? seen.filter((_, index) => index % stride === 0) : seen;
-  context.lineWidth = Math.min(2.5, (isNear ? 1.4 : 1) / scale);
+  context.lineWidth = Math.min(2.5, (near ? 1.4 : 1) / scale);
   context.strokeStyle = palette.edge;
   context.fillStyle = palette.edge;
-  context.globalAlpha = isNear ? 1 : 0.55;
-  trace(context, layout, edges, drawn, isNear);
+  context.globalAlpha = near ? 1 : 0.55;
+  trace(context, layout, edges, drawn, near);
   context.globalAlpha = 1;
   context.lineWidth = Math.min(6, 2 / scale);
   context.strokeStyle = palette.lit;
   context.fillStyle = palette.lit;
-  trace(context, layout, edges, lit, isNear);
+  trace(context, layout, edges, lit, near);
 }
 
 function trace(
@@ -78,16 +78,16 @@ function trace(
   layout: Layout,
   edges: Picture["edges"],
   numbers: readonly number[],
-  isNear: boolean,
+  near: boolean,
 ): void {
   if (numbers.length === 0) return;
   context.beginPath();
   for (const number of numbers) {
     const [from, to] = edges[number] ?? [0, 0];
-    curve(context, layout, from, to, layout.bends[number] ?? [], isNear);
+    curve(context, layout, from, to, layout.bends[number] ?? [], near);
   }
   context.stroke();
-  if (!isNear) return;
+  if (!near) return;
   context.beginPath();
   for (const number of numbers) {
     const to = edges[number]?.[1] ?? 0;
@@ -106,14 +106,14 @@ function curve(
   from: number,
   to: number,
   bends: readonly number[],
-  isNear: boolean,
+  near: boolean,
 ): void {
   const x = (layout.x[from] ?? 0) + WIDTH;
   const y = (layout.y[from] ?? 0) + HEIGHT / 2;
-  const endX = (layout.x[to] ?? 0) - (isNear ? 6 : 0);
+  const endX = (layout.x[to] ?? 0) - (near ? 6 : 0);
   const endY = (layout.y[to] ?? 0) + HEIGHT / 2;
   context.moveTo(x, y);
-  if (!isNear) {
+  if (!near) {
     context.lineTo(endX, endY);
     return;
   }

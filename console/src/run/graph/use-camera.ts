@@ -4,7 +4,7 @@
  */
 
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { type Camera, fitted, held, inSight, type Part, SCALE_NEAR, type Size, zoomed } from "./camera";
+import { type Camera, fitted, held, inSight, isNear, type Part, SCALE_NEAR, type Size, zoomed } from "./camera";
 import type { Layout } from "./layout";
 
 const AROUND = 160;
@@ -56,12 +56,12 @@ export function useCamera(layout: Layout, heard: Heard): Hand {
     const { x, y, scale } = camera.current;
     if (layer.current) layer.current.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
     hears.current.draw(camera.current, size.current);
-    const isNear = scale >= SCALE_NEAR;
-    if (isNear !== shownNow.current.isNear || !covers(shownNow.current.part, camera.current, size.current)) {
-      shownNow.current = { part: inSight(camera.current, size.current, AROUND), isNear };
+    const near = isNear(scale, layout.x.length);
+    if (near !== shownNow.current.isNear || !covers(shownNow.current.part, camera.current, size.current)) {
+      shownNow.current = { part: inSight(camera.current, size.current, AROUND), isNear: near };
       setShown(shownNow.current);
     }
-  }, []);
+  }, [layout]);
   const redraw = useCallback(() => {
     if (!frame.current) frame.current = requestAnimationFrame(apply);
   }, [apply]);
