@@ -55,6 +55,7 @@ EXPECTED: Mapping[str, str] = {
     "listLedgerDays": "viewer",
     "planJob": "viewer",
     "explainRun": "viewer",
+    "listUpcoming": "viewer",
     "listAudit": "viewer",
     "getStats": "viewer",
     "openSession": "viewer",
@@ -217,7 +218,7 @@ def theirs(virtual: Virtual) -> Iterator[dict[str, str]]:
     """What there is in another namespace."""
     virtual.admin.put("/namespaces/other", {}).expect(201)
     other = virtual.admin.within("other")
-    create(other, "secret-job", run={"external": {}})
+    create(other, "secret-job", schedule="*/20 * * * *", run={"external": {}})
     run_id = other.post("/jobs/secret-job/trigger").expect(202).json["runId"]
     for path, body in (
         ("calendars/their-c", {}),
@@ -294,7 +295,8 @@ def test_what_is_in_another_namespace_looks_like_what_is_not_there(virtual: Virt
 
 def test_lists_show_nothing_of_another_namespace(virtual: Virtual, theirs: dict[str, str]) -> None:
     mine = virtual.callers.role("admin")
-    for path in ("/jobs", "/runs", "/calendars", "/pools", "/templates", "/workers", "/deadletters", "/audit"):
+    lists = ("calendars", "pools", "templates", "workers", "deadletters", "audit", "upcoming")
+    for path in ("/jobs", "/jobs?search=e", "/jobs?include=recentRuns", "/runs", *(f"/{one}" for one in lists)):
         text = mine.get(path).expect(200).text
         assert not [name for name in ("secret-job", "their-", theirs["token"], "other") if name in text], path
     assert [one["namespace"] for one in mine.get("/namespaces").items] == ["default"]

@@ -74,6 +74,19 @@ def test_whoami_tells_people_in_lines_and_programs_all_of_it() -> None:
     assert asked(script) == ["GET /session", "GET /session"]
 
 
+def test_a_list_of_what_fires_next_says_where_jobs_were_left_out() -> None:
+    fire = {"jobId": "a", "fireAt": "2026-03-29T01:30:00Z", "local": "2026-03-29T03:30:00+02:00", "note": "moved"}
+    page = {"items": [fire], "nextCursor": None}
+    with scripted(Answer(200, {**page, "truncated": True}), Answer(200, {**page, "truncated": False})) as script:
+        cut = run(script, "upcoming", "--within", "2h", "--limit", "1")
+        whole = run(script, "upcoming")
+    assert "moved" in cut.stdout
+    assert "too many jobs" in cut.stderr
+    assert whole.stdout == cut.stdout
+    assert not whole.stderr
+    assert asked(script) == ["GET /upcoming?within=2h&limit=1", "GET /upcoming?within=1h&limit=50"]
+
+
 # Namespaces.
 
 

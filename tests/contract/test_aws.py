@@ -264,6 +264,7 @@ CALLS: Final[Mapping[str, Callable[[Stores], object]]] = {
     "version": lambda stores: stores.jobs.version(JOB, 1),
     "versions": lambda stores: stores.jobs.versions(JOB, limit=5),
     "sought": lambda stores: stores.jobs.sought(DEFAULT, "r", limit=5),
+    "soonest": lambda stores: stores.jobs.soonest(DEFAULT, now=NOW, upto=NOW + HOUR, limit=5),
     "each_version": lambda stores: stores.jobs.each_version([(JOB, 1)]),
     "timeline": lambda stores: stores.jobs.timeline(JOB, since=NOW),
     "count of jobs": lambda stores: stores.jobs.count(DEFAULT),

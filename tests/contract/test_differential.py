@@ -137,6 +137,8 @@ class Engines(BothEngines):
     def search(self, key: JobKey, words: str, limit: int, most: int) -> None:
         self.both(lambda stores: stores.jobs.sought(key.namespace, words, limit=limit, looked_at_max=most))
         self.both(lambda stores: stores.jobs.sought(key.namespace, words, after=key.name, limit=limit))
+        now, upto = self.clock.now(), self.clock.now() + most * MINUTE
+        self.both(lambda stores: stores.jobs.soonest(key.namespace, now=now, upto=upto, limit=limit))
 
     # Runs.
 

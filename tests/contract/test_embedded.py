@@ -182,6 +182,7 @@ def _call_everything(embedded: Stores) -> None:
     embedded.jobs.heads(DEFAULT, limit=10)
     embedded.jobs.sought(DEFAULT, "r", after=JOB.name, limit=10)
     embedded.jobs.each_version([(JOB, 1)])
+    embedded.jobs.soonest(DEFAULT, now=NOW, upto=NOW, limit=10)
     embedded.jobs.versions(JOB, before=5, limit=10)
     embedded.jobs.version(JOB, 1)
     embedded.jobs.timeline(JOB)

@@ -266,6 +266,36 @@ def test_a_search_stops_after_so_many_jobs_and_goes_on_behind_the_last(stores: S
     assert pages("none", 10, 11) == [[], []]
 
 
+def test_the_jobs_that_may_fire_first_come_first(stores: Stores) -> None:
+    now, upto = NOW + MINUTE, NOW + HOUR
+    cursors = {
+        "planned": (now + SECOND, NOW + 9 * HOUR),
+        "late": (NOW, NOW),
+        "b-soon": (now, now + MINUTE),
+        "a-soon": (NOW, now + MINUTE),
+        "at-the-end": (NOW, upto),
+        "too-late": (now, upto + SECOND),
+        "never": (now, None),
+        "one-shot": (now + TICK, None),
+        "paused": (now + HOUR, now),
+        "gone": (now + HOUR, now),
+    }
+    for name, (planned_upto, plan_at) in cursors.items():
+        status = JobStatus.PAUSED if name == "paused" else JobStatus.DELETED if name == "gone" else JobStatus.ACTIVE
+        put(stores, head_of(key_of(name), planned_upto=planned_upto, plan_at=plan_at, status=status))
+    put(stores, head_of(key_of("elsewhere", "other"), plan_at=now))
+    expected = ["late", "one-shot", "planned", "a-soon", "b-soon", "at-the-end"]
+    found = stores.jobs.soonest(DEFAULT, now=now, upto=upto, limit=100)
+    assert [head.key.name for head in found.heads] == expected
+    assert found.is_whole
+    assert found.heads[0] == stores.jobs.head(key_of("late"))
+    for limit in (1, 4):
+        fewer = stores.jobs.soonest(DEFAULT, now=now, upto=upto, limit=limit)
+        assert [head.key.name for head in fewer.heads] == expected[:limit]
+        assert fewer.is_whole
+    assert stores.jobs.soonest(Namespace("nobody"), now=now, upto=upto, limit=9).heads == []
+
+
 def test_versions_of_many_jobs_are_read_together(stores: Stores) -> None:
     keys = [key_of(f"job-{n:03}") for n in range(105)]
     versions = [version_of(key) for key in keys]

@@ -21,6 +21,7 @@ LEAST_ROLE: Final[Mapping[str, Role]] = MappingProxyType(
         "getLedger": _V,
         "listLedgerDays": _V,
         "explainJob": _V,
+        "listUpcoming": _V,
         "planJob": _V,
         "listBackfills": _V,
         "getBackfill": _V,

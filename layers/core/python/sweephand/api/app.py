@@ -27,6 +27,7 @@ from sweephand.api import (
     runs,
     shared,
     tasks,
+    upcoming,
     watching,
 )
 from sweephand.api.access import PUBLIC_CALLS, check_access
@@ -200,8 +201,8 @@ class Api:
 
 def _routes() -> Resolver:
     resolver = Resolver(enable_validation=True, strip_prefixes=[PREFIX])
-    every = (jobs, backfills, plan, code, runs, tasks, logs, leases, shared, datasets, files, people, watching, dags)
-    for module in every:
+    things = (shared, datasets, files, people, watching, dags)
+    for module in (jobs, upcoming, backfills, plan, code, runs, tasks, logs, leases, *things):
         resolver.include_router(module.router)
     return resolver
 

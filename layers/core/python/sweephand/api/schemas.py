@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
@@ -11,10 +12,15 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from sweephand.api import vocabulary
 from sweephand.domain import fields
+from sweephand.domain.duration import parse_duration
 from sweephand.errors import InvalidInput
 
 NAME_PATTERN: Final = vocabulary.NAME_PATTERN
 CURSOR_PATTERN: Final = "^[A-Za-z0-9_-]{1,2000}$"
+PERIOD_PATTERN: Final = (
+    "^([1-9][0-9]{0,5}|[1-9][0-9]{0,4}s|[1-9][0-9]{0,3}m([1-9][0-9]?s)?|[1-9][0-9]{0,2}h([1-9][0-9]?m)?|[1-9][0-9]?d)$"
+)
+"""Bounded by its digits, so that what a schema says of it is all that there is to say."""
 PARAMS_BYTES_MAX: Final = 32_768
 ANSWER: Final = "answer"
 """Where a response names its model: only the document needs it, and a cold start must not pay for it."""
@@ -31,12 +37,24 @@ def _instant(value: Any) -> datetime:
     return found
 
 
+def _period(value: Any) -> timedelta:
+    """A duration in a query, where every value is a text."""
+    if not isinstance(value, str) or not re.fullmatch(PERIOD_PATTERN, value):
+        raise ValueError('Write seconds, up to six digits, or text such as "90s", "5m", "1h30m" or "7d".')
+    return parse_duration(int(value) if value.isdigit() else value, path="")
+
+
 def bounded(value: Any) -> Any:
     if fields.json_bytes(value) > PARAMS_BYTES_MAX:
         raise ValueError(f"It takes more than {PARAMS_BYTES_MAX} bytes as JSON.")
     return value
 
 
+Period = Annotated[
+    timedelta,
+    BeforeValidator(_period),
+    WithJsonSchema({"type": "string", "pattern": PERIOD_PATTERN}, mode="validation"),
+]
 Instant = Annotated[datetime, BeforeValidator(_instant), WithJsonSchema(vocabulary.ASKED_INSTANT, mode="validation")]
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -54,6 +72,7 @@ InPath = Annotated[str, Path(pattern=NAME_PATTERN)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Cursor = Annotated[str | None, Query(pattern=CURSOR_PATTERN)]
 Since = Annotated[Instant | None, Query(alias="from")]
+Ahead = Annotated[Period | None, Query()]
 Until = Annotated[Instant | None, Query(alias="to")]
 
 

@@ -43,12 +43,13 @@ from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.job import Change, Head, JobStatus, JobVersion
 from sweephand.domain.trail import deed_of
 from sweephand.domain.words import folded, words_of
-from sweephand.ports import SOUGHT_MAX, DueEntry, Sought
+from sweephand.ports import SOUGHT_MAX, DueEntry, Soonest, Sought
 
 _NAMESPACES: Final = "namespaces"
 _DELETED: Final = "g"
 _WORDS: Final = "w"
 _PAGE_MAX: Final = 1_000
+_LOOKED_AT_MAX: Final = 1_000
 PART_BYTES_MAX: Final = 380_000
 """An item holds 400 KB, its keys and names included."""
 
@@ -105,6 +106,16 @@ class DynamoJobs:
             if words in (row[_WORDS]["S"] if _WORDS in row else folded(name)):
                 found.append(JobKey(namespace, name))
         return Sought(self.heads_of(found), None)
+
+    def soonest(self, namespace: Namespace, *, now: datetime, upto: datetime, limit: int) -> Soonest:
+        heads = self.heads(namespace, limit=_LOOKED_AT_MAX + 1)
+        coming = [
+            (begin, head.key.name, head)
+            for head in heads[:_LOOKED_AT_MAX]
+            if (begin := head.may_fire_from(now)) is not None and begin <= upto
+        ]
+        by_time = sorted(coming, key=lambda one: one[:2])
+        return Soonest([head for _, _, head in by_time[:limit]], len(heads) <= _LOOKED_AT_MAX)
 
     def version(self, key: JobKey, number: int) -> JobVersion | None:
         item = self._table.get(str(key), _version_key(number))

@@ -199,6 +199,19 @@ def fires(session: Session, job: str, start: str | None, end: str | None, count:
     session.output.rows(found, columns, none="It fires at no time of its own.")
 
 
+@program.command(example="sweephand upcoming --within 2h")
+@click.option("--within", default="1h", show_default=True, help="How far ahead, such as 2h or 7d.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="The most to show.")
+@pass_session
+def upcoming(session: Session, within: str, limit: int) -> None:
+    """Show what fires next, whichever job it is."""
+    found = session.client.upcoming(within=within, limit=limit)
+    columns = (at("fireAt", "FIRE"), field("jobId", "JOB"), field("local", "IN ITS ZONE"), field("note"))
+    session.output.rows(found["items"], columns, none=f"Nothing fires within {within}.")
+    if found["truncated"]:
+        click.echo("There are too many jobs to look at them all: others may fire sooner.", err=True)
+
+
 @program.command(example="sweephand ledger daily-report --from 2d")
 @job_argument
 @click.option("--from", "start", help="A time, or how long ago.")

@@ -125,6 +125,10 @@ class Client:
         answer = self._get(_job(job, "fires"), {"from": moment(start), "to": moment(end), "count": count})
         return list(answer["items"])
 
+    def upcoming(self, *, within: str | None = None, limit: int | None = None, cursor: str | None = None) -> Document:
+        """A page of the next fires across jobs, soonest first; `truncated` where not every job was looked at."""
+        return self._get("/upcoming", {"within": within, "limit": limit, "cursor": cursor})
+
     def ledger(self, job: str, *, start: datetime | None = None, end: datetime | None = None) -> Iterator[Document]:
         """What became of every nominal fire."""
         return self._http.pages(_job(job, "ledger"), {"from": moment(start), "to": moment(end)})

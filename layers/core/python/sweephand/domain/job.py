@@ -293,6 +293,17 @@ class Head(Struct, frozen=True):
     rev: int = 0
     nonce: str = ""
 
+    def may_fire_from(self, now: datetime) -> datetime | None:
+        """No fire that is to come lies before this moment; None where none is known to come.
+
+        What is planned already may come at any time, and what is not is planned before it comes.
+        """
+        if self.status is not JobStatus.ACTIVE:
+            return None
+        if self.planned_upto > now:
+            return now
+        return None if self.plan_at is None else max(self.plan_at, now)
+
     def next_change_at(self, now: datetime) -> datetime:
         """When a change made now takes effect: after the previous one, whatever the clock says."""
         return max(now, self.changed_at + A_MOMENT)

@@ -15,7 +15,7 @@ from sweephand.domain.words import words_of
 from sweephand.embedded import due, trail
 from sweephand.embedded.database import Database, Row
 from sweephand.embedded.encoding import from_json, instant, instant_or_none, micros, micros_or_none, to_json
-from sweephand.ports import SOUGHT_MAX, DueEntry, Sought
+from sweephand.ports import SOUGHT_MAX, DueEntry, Soonest, Sought
 
 _HEAD: Final = (
     "namespace, name, status, version, created_at, in_force_since, changed_at, planned_upto,"
@@ -38,6 +38,12 @@ _NAMESPACES: Final = """
 """
 """Steps from one namespace to the next: DISTINCT would read every head."""
 _PUT_WORDS: Final = "INSERT INTO job_words VALUES (?,?,?) ON CONFLICT DO UPDATE SET words = excluded.words"
+_MAY_FIRE: Final = (
+    "SELECT name, planned_upto, plan_at FROM heads"
+    " WHERE namespace = ? AND status = 'active' AND (planned_upto > ? OR plan_at <= ?) LIMIT ?"
+)
+"""Not ordered here: an index for it would move with every cursor."""
+_LOOKED_AT_MAX: Final = 20_000
 _NAMES_BEHIND: Final = "SELECT name FROM job_words WHERE namespace = ? AND name > ? ORDER BY name LIMIT 2 OFFSET ?"
 _SOUGHT: Final = (
     "SELECT name FROM job_words WHERE namespace = ? AND name > ? AND name <= ? AND instr(words, ?) > 0"
@@ -91,6 +97,13 @@ class Jobs:
             is_more = self._database.row(_NAMES_BEHIND, (namespace, found[-1], 0)) is not None
             return Sought(heads, found[-1] if is_more else None)
         return Sought(heads, JobName(last[0][0]) if len(last) > 1 else None)
+
+    def soonest(self, namespace: Namespace, *, now: datetime, upto: datetime, limit: int) -> Soonest:
+        at = micros(now)
+        rows = self._database.rows(_MAY_FIRE, (namespace, at, micros(upto), _LOOKED_AT_MAX + 1))
+        by_time = sorted((at if planned_upto > at else max(plan_at, at), name) for name, planned_upto, plan_at in rows)
+        heads = self.heads_of([JobKey(namespace, JobName(name)) for _, name in by_time[:limit]])
+        return Soonest(heads, len(rows) <= _LOOKED_AT_MAX)
 
     def version(self, key: JobKey, number: int) -> JobVersion | None:
         row = self._database.row(

@@ -58,6 +58,16 @@ class Fire(Told):
     note: str
 
 
+class ComingFire(Fire):
+    job_id: str
+
+
+class Upcoming(Told):
+    items: list[ComingFire]
+    next_cursor: str | None
+    truncated: bool = Field(description="Whether there were too many jobs to look at them all: some may fire sooner.")
+
+
 class LedgerLine(Told):
     fire_at: Moment
     status: FireStatus
