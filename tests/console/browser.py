@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 ROOT: Final = Path(__file__).parents[2]
 AXE: Final = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
@@ -121,7 +121,7 @@ def sign_in(page: Page, token: str) -> None:
     page.goto("/")
     page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.get_by_role("navigation", name="Pages").wait_for(state="attached")
+    page.locator("main#main").wait_for()
 
 
 def go(page: Page, path: str) -> None:
@@ -131,7 +131,7 @@ def go(page: Page, path: str) -> None:
 
 def settled(page: Page) -> None:
     """Once nothing is loading any more."""
-    page.wait_for_function("!document.querySelector('[role=status][aria-label=Loading]')", timeout=WITHIN_MS)
+    expect(page.get_by_role("status", name="Loading")).to_have_count(0, timeout=WITHIN_MS)
     page.evaluate("document.fonts.ready.then(() => true)")
 
 

@@ -45,7 +45,10 @@ function About({ job }: { job: Job }) {
         <dd>{job.nextFireAt ? <Moment at={job.nextFireAt} relative /> : "none"}</dd>
         <dt>Version</dt>
         <dd>
-          <Link href={`/jobs/${job.jobId}/versions`}>{job.version}</Link>, since <Moment at={job.updatedAt} />
+          <Link href={`/jobs/${job.jobId}/versions`} className="in-text">
+            {job.version}
+          </Link>
+          , since <Moment at={job.updatedAt} />
         </dd>
         <dt>Created</dt>
         <dd>
