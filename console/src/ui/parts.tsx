@@ -185,7 +185,7 @@ export function Sheet(props: {
           {props.actions}
         </header>
       )}
-      <div className={props.flush ? undefined : "inside"}>{props.children}</div>
+      <div className={props.flush ? "scroll-x" : "inside"}>{props.children}</div>
     </section>
   );
 }
