@@ -175,10 +175,11 @@ def granted(assembly: Assembly) -> Rights:
     names |= {bucket.id: ARTIFACTS for bucket in assembly.of("S3::Bucket") if ARTIFACTS in bucket.id.lower()}
     roles = {role.id: role for role in assembly.of("IAM::Role")}
     found: Rights = {}
-    for function in assembly.of("Lambda::Function"):
-        role = roles[function.properties["Role"]["Fn::GetAtt"][0]]
-        own = [one for one in role.properties["Policies"] if one["PolicyName"] not in NOT_CALLED]
-        found[function.properties["FunctionName"].removeprefix(f"{NAMES.prefix}-")] = {
+    functions = assembly.named("Lambda::Function", "FunctionName")
+    for one in FUNCTIONS:  # what CDK publishes the console with is no handler of ours
+        role = roles[functions[NAMES.function(one)].properties["Role"]["Fn::GetAtt"][0]]
+        own = [policy for policy in role.properties["Policies"] if policy["PolicyName"] not in NOT_CALLED]
+        found[one.name] = {
             (action, _purpose_of(statement) or _name_of(resource, names))
             for policy in own
             for statement in policy["PolicyDocument"]["Statement"]

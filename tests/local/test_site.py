@@ -64,7 +64,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 def page(server: Serving, path: str, method: str = "GET", **headers: str) -> Heard:
     """What a browser gets that goes to an address."""
-    return server.ask(method, path, accept=PAGE, **headers)
+    return server.ask(method, path, b"", accept=PAGE, **headers)
 
 
 def assert_strict(headers: Mapping[str, str]) -> None:
