@@ -12,7 +12,7 @@ from constructs import Construct
 
 from infra.alarms import NAMESPACE
 from infra.data import DataStack
-from sweephand.topology import AUDIT, BACKFILL, CALL, EXECUTE, SETTLE, TABLES, TICK, WATCH, Names
+from sweephand.topology import AUDIT, BACKFILL, CALL, EXECUTE, OCCUR, SCAN, SETTLE, TABLES, TICK, WATCH, Names
 
 _FIVE_MINUTES = Duration.minutes(5)
 
@@ -45,8 +45,10 @@ class Dashboard(cloudwatch.Dashboard):
             _graph("Messages to be dealt with", [q.metric_approximate_number_of_messages_visible() for q in lanes]),
             _graph("The oldest message (s)", [q.metric_approximate_age_of_oldest_message() for q in waited_for]),
         )
-        # Their machines say where a run's end or a backfill fails; ticks are counted by an alarm, and take nothing.
-        watched = {name: one for name, one in functions.items() if name not in (SETTLE.name, BACKFILL.name)}
+        # Their machines say where a run's end or a backfill fails, an alarm and `GET /files` where a scan or an event
+        # does; ticks are counted by an alarm, and take nothing.
+        elsewhere = {function.name for function in (SETTLE, BACKFILL, OCCUR, SCAN)}
+        watched = {name: one for name, one in functions.items() if name not in elsewhere}
         counted = [one for name, one in watched.items() if name != TICK.name]
         # What tasks take is theirs, and what comes every few minutes takes what it takes.
         untimed = {function.name for function in (EXECUTE, CALL, TICK, AUDIT, WATCH)}
