@@ -17,8 +17,8 @@ import {
 } from "./layout";
 import { groupsAround } from "./structure";
 
-export const CAREFUL_MOST = 250;
-const CAREFUL_EDGES_MOST = 700;
+export const CAREFUL_MOST = 200;
+const CAREFUL_EDGES_MOST = 600;
 
 export function arrange(asked: ToArrange): Layout {
   const beganAt = performance.now();

@@ -43,6 +43,7 @@ export function Field({ laid, tasks, chosen, onOpen, groups, closed, onClosed }:
   const looked = useSettled(search.trim().toLowerCase(), 150);
   const byId = useMemo(() => new Map(tasks.map((task) => [task.id, task])), [tasks]);
   const seen = useMemo(() => seenOf(structure, byId), [structure, byId]);
+  const looks = useMemo(() => seen.map(({ state }) => lookOf(state)), [seen]);
   const counts = useMemo(() => countStates(tasks), [tasks]);
   const found = useMemo(
     () => (looked || pressed ? matching(structure, byId, looked, pressed) : null),
@@ -62,16 +63,7 @@ export function Field({ laid, tasks, chosen, onOpen, groups, closed, onClosed }:
     const density = window.devicePixelRatio || 1;
     const [width, height] = [Math.round(size.width * density), Math.round(size.height * density)];
     if (element.width !== width || element.height !== height) Object.assign(element, { width, height });
-    const tones = seen.map(({ state }) => lookOf(state).tone);
-    const glyphs = seen.map(({ state }) => lookOf(state).glyph);
-    paint(
-      context,
-      { layout, edges: structure.edges, tones, glyphs, chosen: place, found },
-      ink.palette,
-      camera,
-      size,
-      density,
-    );
+    paint(context, { layout, edges: structure.edges, looks, chosen: place, found }, ink.palette, camera, size, density);
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is painted has changed
   useEffect(hand.redraw, [seen, found, place, layout, ink.palette]);

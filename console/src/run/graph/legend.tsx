@@ -39,8 +39,7 @@ export function Legend({ counts, pressed, onPress }: LegendProps) {
             <span className="swatch" aria-hidden="true">
               {glyph}
             </span>
-            {label}
-            <span className="number faint">{(counts.get(state) ?? 0).toLocaleString()}</span>
+            {label} <span className="number faint">{(counts.get(state) ?? 0).toLocaleString()}</span>
           </button>
         );
       })}

@@ -1,6 +1,7 @@
 /** What lies behind the tasks that can be read: edges, and from far away the tasks themselves, as blocks of colour. */
 
 import type { Tone } from "../../lib/states";
+import { push } from "../tasks";
 import { type Camera, inSight, isNear, type Part, type Size } from "./camera";
 import { HEIGHT, type Layout, WIDTH } from "./layout";
 
@@ -15,8 +16,7 @@ export interface Palette {
 export interface Picture {
   layout: Layout;
   edges: readonly (readonly [number, number])[];
-  tones: readonly Tone[];
-  glyphs: readonly string[];
+  looks: readonly { tone: Tone; glyph: string }[];
   /** The vertex whose edges stand out. */
   chosen: number | null;
   /** Where something is looked for: what does not match is faint. */
@@ -24,8 +24,8 @@ export interface Picture {
 }
 
 /** So many edges are drawn at most; of more, every n-th: from afar nobody can tell them apart. */
-const EDGES_MOST = 3_000;
-const GLYPHS_FROM = 0.2;
+const EDGES_MOST = 1_500;
+const GLYPHS_FROM = 0.25;
 
 export function paint(
   context: CanvasRenderingContext2D,
@@ -40,7 +40,7 @@ export function paint(
   const { scale } = camera;
   context.setTransform(density * scale, 0, 0, density * scale, camera.x * density, camera.y * density);
   const part = inSight(camera, view, 20);
-  const near = isNear(scale, picture.tones.length);
+  const near = isNear(scale, picture.looks.length);
   paintEdges(context, picture, palette, part, scale, near);
   if (!near) paintBlocks(context, picture, palette, part, scale);
 }
@@ -147,29 +147,30 @@ function crosses(layout: Layout, from: number, to: number, part: Part): boolean 
 
 function paintBlocks(
   context: CanvasRenderingContext2D,
-  { layout, tones, glyphs, chosen, found }: Picture,
+  { layout, looks, chosen, found }: Picture,
   palette: Palette,
   part: Part,
   scale: number,
 ): void {
-  const seen: number[] = [];
-  for (let vertex = 0; vertex < tones.length; vertex += 1) {
+  const clear = new Map<string, number[]>();
+  const faint = new Map<string, number[]>();
+  looks.forEach(({ tone }, vertex) => {
     const x = layout.x[vertex] ?? 0;
     const y = layout.y[vertex] ?? 0;
-    if (x < part.right && x + WIDTH > part.left && y < part.bottom && y + HEIGHT > part.top) seen.push(vertex);
-  }
-  for (const [tone, colour] of Object.entries(palette.tones)) {
-    for (const isFaint of [false, true]) {
+    if (x > part.right || x + WIDTH < part.left || y > part.bottom || y + HEIGHT < part.top) return;
+    push(found === null || found.has(vertex) ? clear : faint, palette.tones[tone], vertex);
+  });
+  for (const [colours, alpha] of [
+    [faint, 0.2],
+    [clear, 1],
+  ] as const) {
+    context.globalAlpha = alpha;
+    for (const [colour, vertices] of colours) {
       context.fillStyle = colour;
-      context.globalAlpha = isFaint ? 0.2 : 1;
-      for (const vertex of seen) {
-        if (tones[vertex] !== tone || isFaint !== (found !== null && !found.has(vertex))) continue;
-        context.fillRect(layout.x[vertex] ?? 0, layout.y[vertex] ?? 0, WIDTH, HEIGHT);
-      }
+      for (const vertex of vertices) context.fillRect(layout.x[vertex] ?? 0, layout.y[vertex] ?? 0, WIDTH, HEIGHT);
     }
   }
-  context.globalAlpha = 1;
-  if (scale >= GLYPHS_FROM) paintGlyphs(context, layout, glyphs, palette, seen);
+  if (scale >= GLYPHS_FROM) paintGlyphs(context, layout, looks, palette, [...clear.values()].flat());
   if (chosen === null) return;
   context.strokeStyle = palette.ring;
   context.lineWidth = 3 / scale;
@@ -180,15 +181,16 @@ function paintBlocks(
 function paintGlyphs(
   context: CanvasRenderingContext2D,
   layout: Layout,
-  glyphs: readonly string[],
+  looks: Picture["looks"],
   palette: Palette,
-  seen: readonly number[],
+  vertices: readonly number[],
 ): void {
   context.fillStyle = palette.ground;
   context.font = `${HEIGHT * 0.7}px sans-serif`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  for (const vertex of seen) {
-    context.fillText(glyphs[vertex] ?? "", (layout.x[vertex] ?? 0) + WIDTH / 2, (layout.y[vertex] ?? 0) + HEIGHT / 2);
+  for (const vertex of vertices) {
+    const glyph = looks[vertex]?.glyph ?? "";
+    context.fillText(glyph, (layout.x[vertex] ?? 0) + WIDTH / 2, (layout.y[vertex] ?? 0) + HEIGHT / 2);
   }
 }

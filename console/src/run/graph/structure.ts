@@ -1,6 +1,6 @@
 /** What the graph is made of: tasks, and groups that are closed, in topological order, and what needs what. */
 
-import { push, type Task, wholeTasks } from "../tasks";
+import { type Task, wholeTasks } from "../tasks";
 
 export interface Vertex {
   id: string;
@@ -75,52 +75,42 @@ export function groupVertex(group: string): string {
 }
 
 function inOrder(vertices: readonly Vertex[], after: ReadonlyMap<string, ReadonlySet<string>>): Structure {
-  const open = new Map<string, number>(vertices.map(({ id }) => [id, 0]));
-  for (const ids of after.values()) for (const id of ids) open.set(id, (open.get(id) ?? 0) + 1);
-  const ready = vertices.filter(({ id }) => open.get(id) === 0).map(({ id }) => id);
-  const ordered: string[] = [];
-  const placed = new Set<string>();
-  let next = 0;
-  while (placed.size < vertices.length) {
-    // Closed groups may need each other in a circle: then the first that is left begins.
-    const id = ready.shift() ?? nextOf(vertices, placed, next);
-    if (placed.has(id)) continue;
-    placed.add(id);
-    ordered.push(id);
-    while (next < vertices.length && placed.has(vertices[next]?.id ?? "")) next += 1;
-    for (const to of after.get(id) ?? []) {
-      const left = (open.get(to) ?? 0) - 1;
-      open.set(to, left);
-      if (left === 0) ready.push(to);
+  const number = new Map(vertices.map(({ id }, at) => [id, at]));
+  const next = vertices.map(({ id }) => [...(after.get(id) ?? [])].map((to) => number.get(to) ?? 0));
+  const open = new Array<number>(vertices.length).fill(0);
+  for (const ends of next) for (const to of ends) open[to] = (open[to] ?? 0) + 1;
+  const order = vertices.flatMap((_, at) => (open[at] === 0 ? [at] : []));
+  const place = new Array<number>(vertices.length).fill(-1);
+  let first = 0;
+  for (let done = 0; done < vertices.length; done += 1) {
+    if (done === order.length) {
+      // Closed groups may need each other in a circle: then the first that is left begins.
+      while ((open[first] ?? 0) <= 0) first += 1;
+      open[first] = 0;
+      order.push(first);
+    }
+    const at = order[done] ?? 0;
+    place[at] = done;
+    for (const to of next[at] ?? []) {
+      if (place[to] !== -1 || open[to] === 0) continue;
+      open[to] = (open[to] ?? 0) - 1;
+      if (open[to] === 0) order.push(to);
     }
   }
-  const byId = new Map(vertices.map((vertex) => [vertex.id, vertex]));
-  const places = new Map(ordered.map((id, place) => [id, place]));
-  const edges: [number, number][] = [];
-  for (const id of ordered) {
-    for (const to of after.get(id) ?? []) edges.push([places.get(id) ?? 0, places.get(to) ?? 0]);
-  }
-  const sorted = ordered.flatMap((id) => byId.get(id) ?? []);
+  const sorted = order.flatMap((at) => vertices[at] ?? []);
+  const edges = order.flatMap((at, from) => (next[at] ?? []).map((to) => [from, place[to] ?? 0] as const));
+  const places = new Map(sorted.map(({ id }, at) => [id, at]));
   return { key: keyOf(sorted, edges), vertices: sorted, edges, places, ...neighbours(sorted.length, edges) };
 }
 
-function nextOf(vertices: readonly Vertex[], placed: ReadonlySet<string>, from: number): string {
-  for (let at = from; at < vertices.length; at += 1) {
-    const id = vertices[at]?.id ?? "";
-    if (!placed.has(id)) return id;
-  }
-  return "";
-}
-
 function neighbours(count: number, edges: Structure["edges"]) {
-  const after = new Map<number, number[]>();
-  const before = new Map<number, number[]>();
+  const after: number[][] = Array.from({ length: count }, () => []);
+  const before: number[][] = Array.from({ length: count }, () => []);
   for (const [from, to] of edges) {
-    push(after, from, to);
-    push(before, to, from);
+    after[from]?.push(to);
+    before[to]?.push(from);
   }
-  const all = Array.from({ length: count }, (_, place) => place);
-  return { after: all.map((place) => after.get(place) ?? []), before: all.map((place) => before.get(place) ?? []) };
+  return { after, before };
 }
 
 /** Two numbers of 32 bits over everything that a layout depends on. */
