@@ -23,7 +23,7 @@ const colours = HighlightStyle.define([
 
 const look = EditorView.theme({
   "&": { color: "var(--ink)", backgroundColor: "var(--sheet)", fontSize: "13px", height: "100%" },
-  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
+  "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55", overflow: "auto" },
   ".cm-content": { caretColor: "var(--ink)", padding: "8px 0" },
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
@@ -82,6 +82,7 @@ const look = EditorView.theme({
   "&.cm-merge-b .cm-changedText": { background: "light-dark(#1f9d4f40, #5cd08a45)" },
   "&.cm-merge-b .cm-deletedChunk .cm-deletedText": { background: "light-dark(#d1353040, #ff8f8845)" },
   ".cm-changeGutter": { display: "none" },
+  ".cm-collapsedLines::before, .cm-collapsedLines::after": { content: '"⋯"' },
   ".cm-collapsedLines": { background: "var(--sunken)", color: "var(--ink-soft)", fontFamily: "var(--sans)" },
 });
 

@@ -103,6 +103,8 @@ export function put(doc: Document, path: Path, value: unknown): void {
   const parent = opened(doc, path.slice(0, -1), typeof last === "number");
   const before = parent.get(last, true);
   if (isScalar(before) && !isCollection(value) && !isObject(value) && !Array.isArray(value)) {
+    // Quotes that stood for nothing are no spelling to keep.
+    if (before.value === "") before.type = "PLAIN";
     before.value = value;
     if (typeof value === "string" && !value.includes("\n") && before.type?.startsWith("BLOCK")) before.type = "PLAIN";
     return;

@@ -43,9 +43,10 @@ export function Editor({ job, of, start, namespace, onSaved }: EditorProps) {
   const [goTo, setGoTo] = useState<{ from: number } | null>(null);
   const [opened, setOpened] = useState<{ path: string } | null>(null);
   const shapes = useShapes();
-  const planned = usePlan(written, job, namespace);
-  const changes = useChanges(setWritten);
   const isUnsaved = written.text !== (base?.text ?? start.text);
+  const [isAsked, setAsked] = useState(false);
+  const planned = usePlan(written, job, namespace, base?.version ?? null, !isUnsaved && !isAsked);
+  const changes = useChanges(setWritten);
   const leave = useUnsaved(of, namespace, written.text, isUnsaved);
 
   const show = useCallback(
@@ -56,8 +57,9 @@ export function Editor({ job, of, start, namespace, onSaved }: EditorProps) {
     },
     [view, setView],
   );
+  const [first] = planned.problems;
   const review = () => {
-    const [first] = planned.problems;
+    setAsked(true);
     if (first && planned.isCurrent) show(first);
     else setReviewed(true);
   };
@@ -150,6 +152,11 @@ export function Editor({ job, of, start, namespace, onSaved }: EditorProps) {
         <span className="soft grow cut" role="status">
           {isUnsaved ? "Not saved yet." : base?.version ? `This is version ${base.version}, as it is in force.` : ""}
         </span>
+        {first && (
+          <Button kind="danger" onClick={() => show(first)}>
+            {planned.problems.length} to correct
+          </Button>
+        )}
         <Button kind="primary" icon="check" onClick={review} title="Ctrl+S">
           {job === null ? "Look over and create" : "Look over and save"}
         </Button>
@@ -172,7 +179,8 @@ export function Editor({ job, of, start, namespace, onSaved }: EditorProps) {
       {leave.asked && (
         <Confirm
           title="Leave without saving?"
-          does="Leave"
+          does="Leave without saving"
+          otherwise="Stay"
           danger
           onClose={leave.stay}
           run={async () => {

@@ -12,7 +12,7 @@ import type { ListedJob } from "./listing";
 import { scheduleInWords } from "./schedule-words";
 
 export const SQUARES = 10;
-const TAGS_SHOWN = 3;
+const TAGS_SHOWN = 2;
 
 interface JobRowProps {
   job: ListedJob;

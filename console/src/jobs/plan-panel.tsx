@@ -1,6 +1,6 @@
 /** Beside a job that is being written: what is wrong with it, when it would run, and what would change. */
 
-import { inUtc } from "../lib/time";
+import { inUtc, zone } from "../lib/time";
 import { Moment, Notice, Sheet, Wrong } from "../ui/parts";
 import { isObject } from "./definition";
 import { Changes } from "./diff";
@@ -16,6 +16,12 @@ const local = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
   minute: "2-digit",
   timeZone: "UTC",
+});
+const own = new Intl.DateTimeFormat(undefined, {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
 });
 
 interface PanelProps {
@@ -87,6 +93,7 @@ function Fires({ plan, timezone }: { plan: NonNullable<Planned["plan"]>; timezon
       <p className="soft">It has no fire times: it runs when it is triggered, or when what it waits for happens.</p>
     );
   }
+  const isUtc = !timezone || timezone === "UTC";
   return (
     <>
       <section className="stack">
@@ -95,7 +102,7 @@ function Fires({ plan, timezone }: { plan: NonNullable<Planned["plan"]>; timezon
           <thead>
             <tr>
               <th scope="col">{timezone || "UTC"}</th>
-              <th scope="col">UTC</th>
+              <th scope="col">{isUtc ? zone : "UTC"}</th>
             </tr>
           </thead>
           <tbody>
@@ -105,14 +112,18 @@ function Fires({ plan, timezone }: { plan: NonNullable<Planned["plan"]>; timezon
                   {local.format(new Date(`${fire.local.slice(0, 19)}Z`))}
                   {fire.note && <span className="note"> *</span>}
                 </td>
-                <td className="number soft">{inUtc(fire.fireAt).slice(5, 16)}</td>
+                <td className="number soft">
+                  {isUtc ? own.format(new Date(fire.fireAt)) : inUtc(fire.fireAt).slice(5, 16)}
+                </td>
               </tr>
             ))}
           </tbody>
         </table>
-        <p className="faint">
-          The first one for you: <Moment at={fires[0]?.fireAt} />
-        </p>
+        {!isUtc && timezone !== zone && (
+          <p className="faint">
+            The first one for you, in {zone}: <Moment at={fires[0]?.fireAt} />
+          </p>
+        )}
       </section>
       {notes.length > 0 && (
         <Notice tone="warn">
@@ -165,7 +176,8 @@ function Load({ plan, timezone }: { plan: NonNullable<Planned["plan"]>; timezone
 }
 
 function perDay(runs: number): string {
-  if (runs >= 1) return `About ${runs >= 10 ? Math.round(runs).toLocaleString() : Number(runs.toFixed(1))} runs a day`;
+  if (runs >= 10) return `About ${Math.round(runs).toLocaleString()} runs a day`;
+  if (runs >= 0.95) return runs < 1.05 ? "About 1 run a day" : `About ${Number(runs.toFixed(1))} runs a day`;
   const perMonth = runs * 30.4;
   if (perMonth >= 1) return `About ${Number(perMonth.toFixed(1))} runs a month`;
   const perYear = Math.round(runs * 366);

@@ -38,12 +38,19 @@ const SETTLED_MS = 350;
 const UNNAMED = "a-job-without-a-name-yet";
 
 /** `job` is the one that gets a new version; null where there is to be a new one. */
-export function usePlan(written: Written, job: string | null, namespace: OwnNamespace): Planned {
+export function usePlan(
+  written: Written,
+  job: string | null,
+  namespace: OwnNamespace,
+  base: number | null = null,
+  isUntouched = false,
+): Planned {
   const { value, misread } = written;
   const now = useMemo(() => (value ? JSON.stringify(asked(value, job)) : ""), [value, job]);
   const settled = useSettled(now, SETTLED_MS);
   const query = useQuery({
-    queryKey: ["plan", namespace.name, settled],
+    // What it is compared with changes when somebody saves.
+    queryKey: ["plan", namespace.name, base, settled],
     queryFn: ({ signal }) =>
       answer(api.POST("/plan", { body: JSON.parse(settled), headers: namespace.headers, signal })),
     enabled: settled !== "" && settled === now,
@@ -57,9 +64,10 @@ export function usePlan(written: Written, job: string | null, namespace: OwnName
   const problems = useMemo<readonly Problem[]>(() => {
     if (value === null) return misread.map((one) => ({ ...one, path: "" }));
     const said = isBadInput ? (error.fields.length ? error.fields : [{ path: "", message: error.message }]) : [];
-    const all = [...aboutName(value, job), ...said];
+    // Who has not begun yet knows that there is no name.
+    const all = [...(isUntouched ? [] : aboutName(value, job)), ...said];
     return all.map(({ path, message }) => ({ path, message, ...placeOf(written, path) }));
-  }, [written, value, misread, error, isBadInput, job]);
+  }, [written, value, misread, error, isBadInput, job, isUntouched]);
   return {
     plan: value && !error && data ? data : null,
     difference: data && !error ? (data.difference as unknown as Difference) : null,

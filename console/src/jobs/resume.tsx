@@ -40,7 +40,7 @@ export default function ResumeDialog({ job, onClose, onDone }: DialogProps) {
       <fieldset className="parts">
         <legend>Which of the fires that the pause held shall run?</legend>
         {CHOICES.map(({ value, label, says }) => (
-          <label key={value} className="check top">
+          <label key={value} className="check at-top">
             <input type="radio" name="catchup" checked={catchup === value} onChange={() => setCatchup(value)} />
             <span>
               {label} <span className="faint">{says}</span>

@@ -93,6 +93,11 @@ export function Review(props: ReviewProps) {
       {isCurrent && difference && !isSame && problems.length === 0 && (
         <Changes summary={difference.summary} label="What changes" />
       )}
+      {job === null && isCurrent && planned.plan?.fires[0] && (
+        <p className="soft">
+          Its first fire: <Moment at={planned.plan.fires[0].fireAt} />
+        </p>
+      )}
       {base?.version && <Diff before={base.text} after={written.text} label="What changes in the text" />}
       {error !== null && <Wrong error={error} />}
       {error instanceof ApiError && error.status === 409 && job === null && (

@@ -27,7 +27,7 @@ export default function TriggerDialog({ job, onClose, onDone }: DialogProps) {
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  const { params, wrong } = paramsOf(rows, declared);
+  const { params, wrong, isWhole } = paramsOf(rows, declared);
   const body = JSON.stringify({ params, ...(note.trim() ? { note: note.trim() } : {}) });
   // Pressing twice, or again after an answer was lost, makes one run; asking for something else makes another.
   const key = useMemo(() => `${body && crypto.randomUUID()}`, [body]);
@@ -37,7 +37,7 @@ export default function TriggerDialog({ job, onClose, onDone }: DialogProps) {
   const add = () =>
     setRows([...rows, { id: 1 + Math.max(-1, ...rows.map((row) => row.id)), name: "", text: "", isDeclared: false }]);
   const run = async () => {
-    if (busy || wrong.size) return;
+    if (busy || !isWhole) return;
     setBusy(true);
     setError(null);
     try {
@@ -64,7 +64,7 @@ export default function TriggerDialog({ job, onClose, onDone }: DialogProps) {
       foot={
         <>
           <Button onClick={onClose}>Leave it</Button>
-          <Button type="submit" kind="primary" icon="play" busy={busy} disabled={wrong.size > 0}>
+          <Button type="submit" kind="primary" icon="play" busy={busy} disabled={!isWhole}>
             Trigger
           </Button>
         </>
@@ -106,7 +106,7 @@ export default function TriggerDialog({ job, onClose, onDone }: DialogProps) {
 
 function ParamRow(props: {
   row: Row;
-  wrong: string | undefined;
+  wrong: Wrongs | undefined;
   change: (part: Partial<Row>) => void;
   remove: () => void;
 }) {
@@ -119,8 +119,8 @@ function ParamRow(props: {
         label={row.name}
         className="input mono"
         value={row.text}
-        hint={hint}
-        wrong={wrong}
+        hint={row.text ? hint : undefined}
+        wrong={wrong?.value}
         onChange={(event) => change({ text: event.target.value })}
       />
     );
@@ -131,14 +131,15 @@ function ParamRow(props: {
         label="Name"
         className="input mono"
         value={row.name}
+        wrong={wrong?.name}
         onChange={(event) => change({ name: event.target.value })}
       />
       <TextField
         label="Value"
         className="input mono"
         value={row.text}
-        hint={hint}
-        wrong={wrong}
+        hint={row.text ? hint : undefined}
+        wrong={wrong?.value}
         onChange={(event) => change({ text: event.target.value })}
       />
       <Button kind="quiet" icon="close" aria-label={`Remove ${row.name || "this parameter"}`} onClick={props.remove} />
@@ -146,20 +147,27 @@ function ParamRow(props: {
   );
 }
 
+interface Wrongs {
+  name?: string;
+  value?: string;
+}
+
 /** What differs from the job's own values, and which rows cannot be read. */
 function paramsOf(rows: readonly Row[], declared: Record<string, unknown>) {
   const params: Record<string, unknown> = {};
-  const wrong = new Map<number, string>();
+  const wrong = new Map<number, Wrongs>();
+  let isWhole = true;
   const seen = new Set<string>();
   for (const row of rows) {
     const read = readValue(row.text);
     const name = row.name.trim();
-    if ("wrong" in read) wrong.set(row.id, read.wrong);
-    else if (!name) wrong.set(row.id, "A parameter has a name.");
-    else if (seen.has(name)) wrong.set(row.id, `There are two parameters '${name}': remove one of them.`);
+    if ("wrong" in read) wrong.set(row.id, { value: read.wrong });
+    else if (seen.has(name)) wrong.set(row.id, { name: "There is a parameter of this name already." });
+    else if (!name && row.text) wrong.set(row.id, { name: "A parameter has a name." });
     else if (!row.isDeclared || JSON.stringify(read.value) !== JSON.stringify(declared[name]))
       params[name] = read.value;
+    isWhole &&= name !== "" && !wrong.has(row.id);
     seen.add(name);
   }
-  return { params, wrong };
+  return { params, wrong, isWhole };
 }

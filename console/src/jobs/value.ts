@@ -15,7 +15,13 @@ export function readValue(text: string): ReadValue {
 /** The same value as text that reads back as it. */
 export function asWritten(value: unknown): string {
   if (value === undefined || value === "") return "";
-  return stringify(value, { collectionStyle: "flow", lineWidth: 0, compat: "yaml-1.1", nullStr: "null" }).trim();
+  return stringify(value, {
+    collectionStyle: "flow",
+    lineWidth: 0,
+    flowCollectionPadding: false,
+    compat: "yaml-1.1",
+    nullStr: "null",
+  }).trim();
 }
 
 export function kindInWords(value: unknown): string {

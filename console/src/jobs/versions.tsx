@@ -65,7 +65,7 @@ export function Versions({ job }: { job: string }) {
             <ol>
               {versions.map((version) => (
                 <li key={version.version} className="version">
-                  <label className="check top">
+                  <label className="check at-top">
                     <input
                       type="checkbox"
                       aria-label={`Compare version ${version.version}`}

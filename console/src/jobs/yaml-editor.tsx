@@ -20,6 +20,20 @@ import { completing } from "./complete";
 import type { Problem } from "./plan";
 import type { Shapes } from "./shapes";
 
+/** A browser that types over coloured text itself puts in an inline style, which the policy of the pages forbids. */
+const typingOver = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const text = event.data;
+    const { from, to } = view.state.selection.main;
+    if (event.inputType !== "insertText" || !text || from === to || view.composing) return false;
+    const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type" });
+    if (!view.state.facet(EditorView.inputHandler).some((handle) => handle(view, from, to, text, insert)))
+      view.dispatch(insert());
+    event.preventDefault();
+    return true;
+  },
+});
+
 interface YamlEditorProps {
   text: string;
   onChange: (text: string) => void;
@@ -58,6 +72,7 @@ export default function YamlEditor({ text, onChange, problems, shapes, goTo }: Y
         autocompletion({ override: [completing(() => given.current.shapes)], icons: false }),
         highlightSelectionMatches(),
         search({ top: true }),
+        typingOver,
         keymap.of([
           ...closeBracketsKeymap,
           ...defaultKeymap,

@@ -123,7 +123,7 @@ function List({ listing, chooseTag }: { listing: ReturnType<typeof useListing>; 
         height={isNarrow ? 76 : 52}
         label="Jobs"
         keyOf={keyOf}
-        most={isNarrow ? "calc(100dvh - 200px)" : "calc(100dvh - 190px)"}
+        most={isNarrow ? "calc(100dvh - 270px)" : "calc(100dvh - 190px)"}
         more={listing.more}
         fetchMore={listing.fetchMore}
       >

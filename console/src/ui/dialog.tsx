@@ -55,6 +55,8 @@ interface ConfirmProps {
   title: string;
   children: ReactNode;
   does: string;
+  /** What the button says that does nothing. */
+  otherwise?: string;
   danger?: boolean;
   /** A name that must be typed first, where the step cannot be undone. */
   typed?: string;
@@ -63,7 +65,7 @@ interface ConfirmProps {
 }
 
 /** Asks before something happens, and stays open to say why it did not. */
-export function Confirm({ title, children, does, danger, typed, run, onClose }: ConfirmProps) {
+export function Confirm({ title, children, does, otherwise = "Leave it", danger, typed, run, onClose }: ConfirmProps) {
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -86,7 +88,7 @@ export function Confirm({ title, children, does, danger, typed, run, onClose }: 
       onSubmit={() => void go()}
       foot={
         <>
-          <Button onClick={onClose}>Leave it</Button>
+          <Button onClick={onClose}>{otherwise}</Button>
           <Button
             type="submit"
             kind={danger ? "danger" : "primary"}

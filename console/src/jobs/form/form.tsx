@@ -1,7 +1,7 @@
 /** A job as a form: the fields that most jobs use, and behind a word those that few do. */
 
 import { Sheet } from "../../ui/parts";
-import { named, type Path } from "../definition";
+import type { Path } from "../definition";
 import { useForm } from "./context";
 import { ChoiceOf, Field, FieldGrid, Spelled } from "./field";
 import { Pairs } from "./pairs";
@@ -28,6 +28,7 @@ export function JobForm() {
           path={["params"]}
           spelling={YAML}
           add="Add a parameter"
+          isTitled
           hint="Tasks read them as ${params.name}; whoever triggers the job can give other values."
         />
       </Sheet>
@@ -67,13 +68,22 @@ function IfItFails() {
   const retry = shapes.fields(shapes.named("Retry"));
   return (
     <Sheet title="If it fails, or takes long">
-      <div className="grid">
-        {value.retries === undefined ? (
-          RETRY.map((name) => <Field key={name} path={["retry", name]} schema={retry[name] ?? {}} />)
-        ) : (
-          <FieldsNamed names={["retries"]} />
-        )}
-        <FieldsNamed names={IF_IT_FAILS} />
+      <div className="stack">
+        <div className="grid">
+          {value.retries === undefined ? (
+            RETRY.map((name) => <Field key={name} path={["retry", name]} schema={retry[name] ?? {}} />)
+          ) : (
+            <FieldsNamed names={["retries"]} />
+          )}
+          <FieldsNamed names={IF_IT_FAILS} />
+        </div>
+        <FieldGrid
+          path={["retry"]}
+          fields={Object.entries(retry).filter(([name]) => !RETRY.includes(name))}
+          needed={[]}
+          few={0}
+          more="Which failures count, and a list of waits"
+        />
       </div>
     </Sheet>
   );
@@ -104,25 +114,18 @@ function WhenMissed() {
 /** All else that a definition can have, as the server says. */
 function Others() {
   const { shapes, value } = useForm();
-  const known = [...ABOUT, ...IF_IT_FAILS, ...WHEN_MISSED, "retries"];
+  const known = [...ABOUT, ...IF_IT_FAILS, ...WHEN_MISSED, "retry", "retries"];
   const fields = Object.entries(shapes.fields(shapes.named("JobDefinition"))).filter(
     ([name]) => !known.includes(name) && (name !== "dependencies" || value.dependencies !== undefined),
   );
-  const ready = fields.map(([name, schema]): [string, typeof schema] =>
-    name === "retry" ? [name, { type: "object", properties: restOfRetry(shapes.fields(schema)) }] : [name, schema],
-  );
   return (
-    <Sheet title="More" label={named(["more"])}>
+    <Sheet title="More">
       <FieldGrid
         path={[]}
-        fields={ready}
+        fields={fields}
         needed={[]}
         more="Concurrency, priority, guarantee, notices, cache, datasets"
       />
     </Sheet>
   );
-}
-
-function restOfRetry<T>(fields: Record<string, T>): Record<string, T> {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !RETRY.includes(name)));
 }

@@ -12,9 +12,11 @@ interface PairsProps {
   spelling: Spelling;
   hint?: string;
   add?: string;
+  /** Where what is around it says already what it is about. */
+  isTitled?: boolean;
 }
 
-export function Pairs({ path, spelling, hint, add = "Add" }: PairsProps) {
+export function Pairs({ path, spelling, hint, add = "Add", isTitled = false }: PairsProps) {
   const { change } = useForm();
   const value = useValue(path);
   const wrong = useWrong(path);
@@ -29,7 +31,7 @@ export function Pairs({ path, spelling, hint, add = "Add" }: PairsProps) {
   };
   return (
     <fieldset className="parts pairs" data-path={named(path)}>
-      <legend>{word.label}</legend>
+      <legend className={isTitled ? "visually-hidden" : undefined}>{word.label}</legend>
       {entries.map(([name]) => (
         <PairOf
           key={name}

@@ -1,6 +1,6 @@
 /** What a task does: one of the kinds of steps that can be run here. */
 
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { SelectField } from "../../ui/form";
 import { isObject, named, type Path } from "../definition";
 import { put, remove } from "../document";
@@ -22,7 +22,7 @@ const BEGINS: Readonly<Record<string, unknown>> = {
 };
 
 /** `path` is the task's, or that of a job with one step. */
-export function StepFields({ path }: { path: Path }) {
+export function StepFields({ path, lead }: { path: Path; lead?: ReactNode }) {
   const { shapes, edit } = useForm();
   const owner = useValue(path);
   const run = isObject(owner) ? owner.run : undefined;
@@ -42,6 +42,7 @@ export function StepFields({ path }: { path: Path }) {
   return (
     <>
       <div className="grid">
+        {lead}
         <SelectField
           label="What it does"
           wrong={wrong}

@@ -24,14 +24,13 @@ export function TaskFields({ index, ids }: { index: number; ids: readonly string
   );
   return (
     <div className="stack">
-      <div className="grid">
-        <IdOf index={index} ids={ids} />
-      </div>
-      <StepFields path={path} />
+      <StepFields path={path} lead={<IdOf index={index} ids={ids} />} />
       {ids.length > 1 && <Needs path={path} ids={ids} own={ids[index] ?? ""} needs={needs} />}
       <div className="grid">
         {needs.length > 0 && <Field path={[...path, "when"]} schema={fields.when ?? {}} />}
-        <Field path={[...path, "if"]} schema={fields.if ?? {}} />
+        <div className={needs.length > 0 ? undefined : "whole"}>
+          <Field path={[...path, "if"]} schema={fields.if ?? {}} />
+        </div>
       </div>
       <FieldGrid path={path} fields={others} needed={[]} more="Retries, time-out, mapping and more" />
     </div>

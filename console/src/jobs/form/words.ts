@@ -48,7 +48,7 @@ const WORDS: Readonly<Record<string, Word>> = {
   attempts: { label: "Attempts", hint: "The first one counts.", usual: "1" },
   delay: { label: "Wait between attempts", usual: "10s" },
   maxDelay: { label: "Wait at most", like: "10m" },
-  backoff: { label: "Each wait is", usual: "exponential" },
+  backoff: { label: "Each wait", usual: "exponential" },
   delays: { label: "Waits", like: "10s, 1m, 10m" },
   "retry.on": { label: "Only after failures named", like: "transient" },
   never: { label: "Never after failures named", like: "InvalidInput" },
@@ -161,8 +161,8 @@ export function wordFor(path: readonly (string | number)[]): Word {
 }
 
 const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  gap: { shift: "run at the first time that exists", skip: "skip the fire" },
-  fold: { first: "run the first time", both: "run both times" },
+  gap: { shift: "run it later", skip: "skip it" },
+  fold: { first: "run once", both: "run twice" },
   policy: { none: "run none", latest: "run the latest", all: "run all" },
   overlap: {
     allow: "run beside it",
@@ -170,7 +170,7 @@ const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     queue: "wait for its end",
     replace: "cancel it and run",
   },
-  backoff: { fixed: "as long as the first", exponential: "twice as long as the one before" },
+  backoff: { fixed: "always the same", exponential: "doubled each time", list: "as in a list" },
   guarantee: {
     "at-most-once": "at most once",
     "at-least-once": "at least once",
