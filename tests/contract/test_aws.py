@@ -302,6 +302,7 @@ CALLS: Final[Mapping[str, Callable[[Stores], object]]] = {
     "dead": lambda stores: stores.inbox.dead(most=1),
     "append": lambda stores: stores.views.append(DEFAULT, "b", [status_row(RUN)]),
     "rows": lambda stores: stores.views.rows(DEFAULT, since=NOW, until=NOW + HOUR),
+    "standing": lambda stores: stores.views.standing(DEFAULT, since=NOW, until=NOW + HOUR, late_before=NOW),
     "clear": lambda stores: stores.views.clear(DEFAULT),
 }
 

@@ -184,6 +184,24 @@ def test_a_page_of_the_view_reads_no_day_that_it_does_not_need(clock: VirtualClo
         assert meter.read_units == 1 + 4  # the first of them holds only what is not below
 
 
+def test_standings_are_summed_up_from_so_many_rows_and_say_from_when(clock: VirtualClock) -> None:
+    meter = Meter()
+    with moto_world(clock, meter=meter) as stores:
+        for n in range(6):
+            rows = [status_row(run_at(NOW + (n * 60 + m) * MINUTE)) for m in range(10)]
+            stores.views.append(DEFAULT, f"b{n}", rows)
+            stores.views.append(DEFAULT, f"c{n}", rows)
+        window = Window(since=NOW, until=NOW + 6 * HOUR)
+        meter.clear()
+        whole = stores.views.standing(DEFAULT, **window, late_before=NOW + 5 * HOUR)
+        assert (whole.since, len(whole.hours), whole.late) == (NOW, 6, 50)
+        assert meter.read_units <= 1 + 4  # the register, and a day
+        for rows_max, hours in ((60, 3), (61, 4), (1, 1), (120, 6), (119, 6)):
+            found = stores.views.standing(DEFAULT, **window, late_before=NOW + 5 * HOUR, rows_max=rows_max)
+            assert (found.since, len(found.hours)) == (NOW + (6 - hours) * HOUR, hours), rows_max
+            assert found.late == (hours - 1) * 10
+
+
 def test_active_runs_are_found_among_the_newest_hundred(clock: VirtualClock) -> None:
     with moto_world(clock) as stores:
         stores.runs.create([run_at(NOW + n * SECOND, state=RunState.RUNNING) for n in range(2)])

@@ -339,6 +339,8 @@ class Engines(BothEngines):
 
     def _compare_view(self, namespace: Namespace, window: Window, before: RunKey | None, limit: int | None) -> None:
         self.both(lambda stores: stores.views.rows(namespace, **window, before=before, limit=limit))
+        hours = Window(since=NOW - 2 * HOUR, until=NOW + 2 * HOUR)
+        self.both(lambda stores: stores.views.standing(namespace, **hours, late_before=window["until"]))
 
     @rule(namespace=namespaces)
     def clear(self, namespace: Namespace) -> None:

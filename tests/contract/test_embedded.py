@@ -228,6 +228,7 @@ def _call_everything(embedded: Stores) -> None:
     embedded.inbox.delete([delivery])
     embedded.views.append(DEFAULT, "b", [status_row(run)])
     embedded.views.rows(DEFAULT, since=NOW, until=NOW + HOUR)
+    embedded.views.standing(DEFAULT, since=NOW, until=NOW + HOUR, late_before=NOW)
     embedded.views.rows(DEFAULT, since=NOW, until=NOW + HOUR, before=run.key, limit=10)
     embedded.views.clear(DEFAULT)
     embedded.feed.read(0, 10)

@@ -10,6 +10,7 @@ import pytest
 
 from sweephand.clock import SystemClock
 from sweephand.domain.ids import Namespace
+from sweephand.domain.run import Trigger
 from sweephand.domain.trail import deed_of
 from sweephand.embedded import Stores, open_stores
 from sweephand.embedded.database import Database
@@ -26,6 +27,7 @@ from tests.contract.samples import (
     MINUTE,
     NOW,
     SECOND,
+    Window,
     change_of,
     deed_at,
     head_of,
@@ -33,6 +35,7 @@ from tests.contract.samples import (
     run_at,
     version_of,
 )
+from tests.contract.test_views import row_at, row_of_a_life
 from tests.contract.world import VirtualClock
 
 
@@ -79,6 +82,19 @@ def test_a_file_from_before_the_audit_log_keeps_the_history_of_its_jobs(tmp_path
     stores.close()
 
 
+def as_of(path: Path, migrations: int) -> Path:
+    """The same rows in a file that has seen only so many migrations."""
+    old = path.with_name("old.db")
+    Database(old, migrations=MIGRATIONS[:migrations]).close()
+    with closing(sqlite3.connect(old)) as database, database:
+        database.execute("ATTACH ? AS new", (str(path),))
+        for (table,) in database.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'").fetchall():
+            columns = ", ".join(column for _, column, *_ in database.execute(f"PRAGMA main.table_info({table})"))
+            database.execute(f"DELETE FROM main.{table}")
+            database.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}")
+    return old
+
+
 def test_jobs_of_a_file_from_before_there_were_words_are_found(tmp_path: Path, clock: VirtualClock) -> None:
     path = tmp_path / "sweephand.db"
     stores = open_stores(path, clock=clock)
@@ -86,16 +102,37 @@ def test_jobs_of_a_file_from_before_there_were_words_are_found(tmp_path: Path, c
     assert stores.jobs.change(None, head_of(), change_of(head_of()), version_of(), None)
     assert stores.jobs.change(None, plain, change_of(plain), None, None)
     stores.close()
-    with closing(sqlite3.connect(path)) as database, database:
-        expected = database.execute("SELECT * FROM job_words").fetchall()
-        database.execute("DROP TABLE job_words")
-        database.execute("PRAGMA user_version = 5")
-    stores = open_stores(path, clock=clock)
+    old = as_of(path, 5)
+    stores = open_stores(old, clock=clock)
     for words in ("report", "version 1: naïve", "日本語", "plain"):
         assert len(stores.jobs.sought(DEFAULT, words, limit=10).heads) == 1, words
     stores.close()
-    with closing(sqlite3.connect(path)) as database:
-        assert database.execute("SELECT * FROM job_words").fetchall() == expected
+    with closing(sqlite3.connect(old)) as now, closing(sqlite3.connect(path)) as then:
+        for database in (now, then):
+            assert len(database.execute("SELECT * FROM job_words").fetchall()) == 2
+        assert now.execute("SELECT * FROM job_words").fetchall() == then.execute("SELECT * FROM job_words").fetchall()
+
+
+def test_a_view_from_before_hours_were_counted_is_counted(tmp_path: Path, clock: VirtualClock) -> None:
+    path = tmp_path / "sweephand.db"
+    stores = open_stores(path, clock=clock)
+    rows = [row_of_a_life(n, n % 7) for n in range(40)]
+    rows += [
+        row_at(NOW, "queued", trigger=Trigger.RERUN, job="rerun"),
+        row_at(NOW, "queued", job="full", reason="pool: full"),
+        row_at(NOW, "queued", started_at=NOW, job="lost"),
+        row_at(NOW, "queued", job="asks", reason="approval: by ann"),
+    ]
+    stores.views.append(DEFAULT, "b", rows)
+    window = Window(since=NOW, until=NOW + 24 * HOUR)
+    expected = stores.views.standing(DEFAULT, **window, late_before=NOW + 9 * HOUR)
+    assert expected.late > 3
+    stores.close()
+    stores = open_stores(as_of(path, 6), clock=clock)
+    assert stores.views.standing(DEFAULT, **window, late_before=NOW + 9 * HOUR) == expected
+    stores.views.clear(DEFAULT)
+    assert stores.views.standing(DEFAULT, **window, late_before=NOW).hours == {}
+    stores.close()
 
 
 def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import count
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sweephand.domain.ids import Namespace, run_id_of_fire
 from sweephand.domain.reasons import Reason, ReasonCode
-from sweephand.domain.run import Run
-from sweephand.domain.status import StatusRow, latest, listed
+from sweephand.domain.run import Run, RunState, Trigger
+from sweephand.domain.status import Standing, StatusRow, latest, listed, tally
 from tests.contract.samples import DEFAULT, HOUR, MINUTE, NOW, SECOND, TICK, Window, claimed, key_of, run_at, status_row
 from tests.contract.world import Stores
 
@@ -131,3 +136,105 @@ def test_namespaces_have_views_of_their_own_and_are_cleared_alone(stores: Stores
 
     stores.views.append(DEFAULT, "b1", [mine])
     assert stores.views.rows(DEFAULT, **EVER) == [mine]
+
+
+# How the runs of hours stand.
+
+
+def row_at(at: datetime, state: str, rev: int = 1, **fields: Any) -> StatusRow:
+    """The row of a run of a moment in a state."""
+    job = key_of(fields.pop("job", "report"), fields.pop("namespace", DEFAULT))
+    plain: dict[str, Any] = {"trigger": Trigger.SCHEDULE, "attempt": 0, "started_at": None, "ended_at": None}
+    return StatusRow(run_at(at, job).key, rev, RunState(state), fire_at=at, **(plain | {"reason": None} | fields))
+
+
+def standing(stores: Stores, since: datetime = NOW, until: datetime = NOW + HOUR, **more: Any) -> Standing:
+    return stores.views.standing(DEFAULT, since=since, until=until, **({"late_before": NOW} | more))
+
+
+def told(found: Standing) -> dict[int, dict[str, int]]:
+    """Counts by how many hours after `NOW` an hour begins."""
+    return {(at - NOW) // HOUR: {str(state): n for state, n in counts.items()} for at, counts in found.hours.items()}
+
+
+def test_runs_are_counted_by_their_hour_and_by_the_state_that_is_known_last(stores: Stores) -> None:
+    assert standing(stores) == Standing(NOW, {})
+    for rev, states in enumerate(("queued queued queued", "running running failed", "succeeded retrying"), 1):
+        rows = [row_at(NOW + n * 50 * MINUTE, state, rev) for n, state in enumerate(states.split())]
+        for _ in range(2):
+            stores.views.append(DEFAULT, f"b{rev}", rows)
+    stores.views.append(DEFAULT, "late", [row_at(NOW, "queued", 1), row_at(NOW, "skipped", 9, job="other")])
+    both = {0: {"succeeded": 1, "skipped": 1, "retrying": 1}, 1: {"failed": 1}}
+    found = standing(stores, NOW - HOUR, NOW + 5 * HOUR)
+    assert told(found) == both
+    assert found.counts == {"succeeded": 1, "skipped": 1, "retrying": 1, "failed": 1}
+    assert found.since == NOW - HOUR
+    assert told(standing(stores, NOW + HOUR, NOW + 2 * HOUR)) == {1: both[1]}
+    assert told(standing(stores, NOW - 2 * HOUR, NOW)) == {}
+    stores.views.append(DEFAULT, "again", [row_at(NOW + 100 * MINUTE, "succeeded", 3)])
+    assert told(standing(stores, NOW, NOW + 2 * HOUR)) == {0: both[0], 1: {"succeeded": 1}}
+
+
+def test_standings_are_of_one_namespace_and_cleared_with_its_view(stores: Stores) -> None:
+    theirs = [row_at(NOW, state, namespace="other", job=state) for state in ("failed", "queued")]
+    stores.views.append(Namespace("other"), "b", theirs)
+    stores.views.append(DEFAULT, "b", [row_at(NOW, "queued", job="a"), row_at(NOW + 30 * HOUR, "failed", job="a")])
+    late = {"late_before": NOW + HOUR}
+    assert (told(standing(stores, **late)), standing(stores, **late).late) == ({0: {"queued": 1}}, 1)
+    stores.views.clear(Namespace("other"))
+    assert told(standing(stores, NOW, NOW + 40 * HOUR)) == {0: {"queued": 1}, 30: {"failed": 1}}
+    stores.views.clear(DEFAULT)
+    assert standing(stores, NOW, NOW + 40 * HOUR, **late) == Standing(NOW, {})
+    stores.views.append(DEFAULT, "b", [row_at(NOW, "failed", job="a")])
+    assert told(standing(stores)) == {0: {"failed": 1}}
+
+
+def test_late_is_what_waits_although_nobody_told_it_to(stores: Stores) -> None:
+    waits = (("pool", "pool: full"), ("worker", "worker: nobody pulls"), ("nothing", None), ("overlap", "overlap"))
+    held = ("paused", "blackout: held until 07:00", "not_yet: due later", "resuming", "waiting", "approval: asked")
+    rows = [row_at(NOW + n * MINUTE, "queued", reason=why, job=name) for n, (name, why) in enumerate(waits)]
+    rows += [row_at(NOW, "queued", reason=reason, job=f"held-{n}") for n, reason in enumerate(held)]
+    rows += [row_at(NOW, "queued", trigger=Trigger(made), job=made) for made in ("backfill", "rerun")]
+    rows += [row_at(NOW, "queued", started_at=NOW, job="taken-over"), row_at(NOW, "retrying", job="tried")]
+    rows += [row_at(NOW + 4 * MINUTE, "queued", trigger=Trigger.MANUAL, job="by-hand")]
+    stores.views.append(DEFAULT, "b", rows)
+    every = standing(stores, late_before=NOW + HOUR)
+    assert (every.late, every.late_since) == (5, NOW)
+    some = standing(stores, late_before=NOW + 2 * MINUTE)
+    assert (some.late, some.late_since) == (2, NOW)
+    assert (standing(stores, late_before=NOW).late, standing(stores, late_before=NOW).late_since) == (0, None)
+    later = standing(stores, NOW + HOUR, NOW + 2 * HOUR, late_before=NOW + HOUR)
+    assert (later.late, later.late_since) == (0, None)
+    paused = row_at(NOW + MINUTE, "queued", 2, job="worker", reason="paused")
+    stores.views.append(DEFAULT, "c", [row_at(NOW, "running", 2, job="pool"), paused])
+    left = standing(stores, late_before=NOW + HOUR)
+    assert (left.late, left.late_since) == (3, NOW + 2 * MINUTE)
+
+
+def row_of_a_life(n: int, rev: int) -> StatusRow:
+    """A run at a revision, of which there is one only."""
+    states = ("queued", "running", "queued", "succeeded", "failed", "skipped")
+    reason = (None, "pool", "paused: by hand")[(n + rev) % 3]
+    return row_at(NOW + n * 25 * MINUTE, states[(n + rev) % 6], rev, reason=reason, job=f"job-{n % 3}")
+
+
+def test_whatever_comes_in_whatever_order_hours_are_counted_as_their_rows_are(
+    stores: Stores, examples: settings
+) -> None:
+    batches = st.lists(st.lists(st.builds(row_of_a_life, st.integers(0, 9), st.integers(0, 9)), max_size=4), max_size=6)
+    number = count()
+
+    @examples
+    @given(batches=batches)
+    def check(batches: list[list[StatusRow]]) -> None:
+        stores.views.clear(DEFAULT)
+        for batch in batches:
+            stores.views.append(DEFAULT, f"b{next(number)}", batch)
+        every = stores.views.rows(DEFAULT, since=NOW, until=NOW + 9 * HOUR)
+        found = standing(stores, NOW, NOW + 9 * HOUR, late_before=NOW + 2 * HOUR)
+        hours = {row.fire_at.replace(minute=0) for row in every}
+        assert found.hours == {at: tally(row for row in every if row.fire_at.replace(minute=0) == at) for at in hours}
+        late = [row.fire_at for row in every if row.is_kept_waiting and row.fire_at < NOW + 2 * HOUR]
+        assert (found.late, found.late_since) == (len(late), min(late, default=None))
+
+    check()

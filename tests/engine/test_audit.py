@@ -231,8 +231,11 @@ def test_a_batch_that_is_replayed_changes_nothing_and_a_rebuild_equals_the_proje
     project(either.world, "late", late)
     project(either.world, "early", early)
     projected = either.stores.views.rows(NS, **day)
+    standing = either.stores.views.standing(NS, **day, late_before=START)
+    assert standing.counts == {RunState.SUCCEEDED: len(projected)}
     project(either.world, "late", late)
     assert either.stores.views.rows(NS, **day) == projected
     rebuild(either.world, NS)
     assert either.stores.views.rows(NS, **day) == projected
+    assert either.stores.views.standing(NS, **day, late_before=START) == standing
     assert [row.state for row in projected] == [RunState.SUCCEEDED]

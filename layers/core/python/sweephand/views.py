@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from sweephand.domain.ids import Namespace, RunKey
-from sweephand.domain.status import StatusRow
+from sweephand.domain.status import Standing, StatusRow
+
+STANDING_ROWS_MAX: Final = 60_000
+"""Some 20,000 runs, each of which is queued, begins and ends."""
 
 
 class Views(Protocol):
@@ -28,5 +31,20 @@ class Views(Protocol):
     ) -> list[StatusRow]:
         """The last known row of every run with since <= time < until, newest first by (run id, job's name), beginning
         below a run's place in that order, which need not be taken."""
+
+    def standing(
+        self,
+        namespace: Namespace,
+        *,
+        since: datetime,
+        until: datetime,
+        late_before: datetime,
+        rows_max: int = STANDING_ROWS_MAX,
+    ) -> Standing:
+        """How the runs of these whole hours stand; late are those kept waiting whose time was before `late_before`.
+
+        SQLite counts them as they change. On AWS so many rows are summed up, the newest hours first: where there are
+        more, the answer begins later than was asked for.
+        """
 
     def clear(self, namespace: Namespace) -> None: ...

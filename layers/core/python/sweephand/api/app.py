@@ -26,6 +26,7 @@ from sweephand.api import (
     plan,
     runs,
     shared,
+    stats,
     tasks,
     upcoming,
     watching,
@@ -201,7 +202,7 @@ class Api:
 
 def _routes() -> Resolver:
     resolver = Resolver(enable_validation=True, strip_prefixes=[PREFIX])
-    things = (shared, datasets, files, people, watching, dags)
+    things = (shared, datasets, files, people, watching, stats, dags)
     for module in (jobs, upcoming, backfills, plan, code, runs, tasks, logs, leases, *things):
         resolver.include_router(module.router)
     return resolver

@@ -1,8 +1,7 @@
-"""What goes on: events from outside, dead letters, the audit log, figures, health."""
+"""What goes on: events from outside, dead letters, the audit log, health."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Any, Final
 
@@ -18,7 +17,7 @@ from sweephand.api.walk import Having, Walk, is_superseded
 from sweephand.domain.events import Event
 from sweephand.domain.ids import JobKey, JobName, RunId, RunKey
 from sweephand.domain.run import Run, RunState
-from sweephand.domain.status import StatusRow, tally
+from sweephand.domain.status import StatusRow
 from sweephand.domain.trail import Deed
 from sweephand.engine.occur import occur
 from sweephand.engine.rerun import rerun
@@ -28,9 +27,6 @@ router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 _TAG: Final = "watching"
 _DEAD_BACK: Final = timedelta(days=14)
-_STATS_BACK: Final = timedelta(hours=24)
-_RECENT: Final = timedelta(hours=1)
-"""What the throughput is measured over."""
 
 LetterId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}:[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 
@@ -115,29 +111,6 @@ def list_audit(since: Since = None, until: Until = None, limit: Limit = 100, cur
     return answer(200, page([_deed(one) for one in shown], more))
 
 
-@router.get("/stats", **says("getStats", "Counts, lag and throughput", {200: "Stats"}, tag=_TAG))
-def get_stats() -> Answer:
-    ask = asked()
-    walk = Walk(ask, since=ask.now - _STATS_BACK)
-    rows = list(walk.rows())
-    # A busy namespace is judged by its newest rows: what they cover is said with them.
-    since = rows[-1].fire_at if walk.cursor() is not None else ask.now - _STATS_BACK
-    skews = sorted(_skew_ms(row) for row in rows if row.started_at is not None and row.trigger == "schedule")
-    recent = max(since, ask.now - _RECENT)
-    ended = [row for row in rows if row.ended_at is not None and row.ended_at > recent]
-    minutes = max((ask.now - recent) / timedelta(minutes=1), 1.0)
-    return answer(
-        200,
-        {
-            "jobs": ask.world.jobs.count(ask.namespace),
-            "runs": {str(state): count for state, count in tally(rows).items()},
-            "skewMs": {"p50": _quantile(skews, 0.5), "p99": _quantile(skews, 0.99)},
-            "throughputPerMinute": round(len(ended) / minutes, 3),
-            "since": moment(since),
-        },
-    )
-
-
 @router.get("/health", **says("getHealth", "Is anybody there?", {200: "Health"}, tag=_TAG, public=True))
 def get_health() -> Answer:
     asked().world.shards.count()  # the store answers, or this is a 503
@@ -183,12 +156,3 @@ def _letter(row: StatusRow) -> dict[str, Any]:
 
 def _deed(deed: Deed) -> dict[str, Any]:
     return {"at": moment(deed.at), **deed.encode()}
-
-
-def _skew_ms(row: StatusRow) -> int:
-    started_at = row.started_at or row.fire_at
-    return round((started_at - row.fire_at) / timedelta(milliseconds=1))
-
-
-def _quantile(values: Sequence[int], share: float) -> int | None:
-    return values[min(int(len(values) * share), len(values) - 1)] if values else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import groupby, islice
 from typing import Final
@@ -18,9 +18,11 @@ from sweephand.aws.calls import Item
 from sweephand.aws.items import as_json, end, item_of, stamp, text
 from sweephand.aws.table import Table
 from sweephand.domain.ids import Namespace, RunKey, instant_of
-from sweephand.domain.status import StatusRow, latest
+from sweephand.domain.run import RunState
+from sweephand.domain.status import Standing, StatusRow, latest, tally
 from sweephand.ports import Clock
 from sweephand.topology import TTL
+from sweephand.views import STANDING_ROWS_MAX
 
 _PAGE_BYTES_MAX: Final = 300_000
 _REGISTER_GRACE: Final = timedelta(days=2)
@@ -75,6 +77,29 @@ class DynamoViews:
             if before is None or _place_of(row.run) < _place_of(before)
         )
         return list(islice(found, limit))
+
+    def standing(
+        self,
+        namespace: Namespace,
+        *,
+        since: datetime,
+        until: datetime,
+        late_before: datetime,
+        rows_max: int = STANDING_ROWS_MAX,
+    ) -> Standing:
+        hours: dict[datetime, Mapping[RunState, int]] = {}
+        late: list[datetime] = []
+        begin, looked_at = since, 0
+        for pages in self._hours(namespace, _hour_of(since), _hour_of(until - _A_TICK)):
+            if looked_at >= rows_max:
+                begin = min(hours)
+                break
+            rows = list(pages)
+            looked_at += len(rows)
+            last_known = latest(rows)
+            hours[_time_of(last_known[0]).replace(minute=0, second=0)] = tally(last_known)
+            late += [row.fire_at for row in last_known if row.is_kept_waiting and row.fire_at < late_before]
+        return Standing(begin, hours, len(late), min(late, default=None))
 
     def clear(self, namespace: Namespace) -> None:
         # The register of days stays: another process may believe that it wrote a day down.

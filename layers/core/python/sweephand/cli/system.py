@@ -11,7 +11,7 @@ from click.shell_completion import get_completion_class
 
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, pass_session
-from sweephand.cli.show import Column, at, field
+from sweephand.cli.show import NOTHING, Column, at, field, local
 from sweephand.errors import InvalidInput
 
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -102,9 +102,23 @@ def _skew(row: Mapping[str, Any]) -> str:
     return f"p50 {skew['p50']} ms, p99 {skew['p99']} ms" if skew["p50"] is not None else "-"
 
 
+def _late(row: Mapping[str, Any]) -> str:
+    late = row.get("late") or {"count": 0}
+    return f"{late['count']}, the oldest since {local(late['oldestAt'])}" if late["count"] else NOTHING
+
+
+def _rate(row: Mapping[str, Any]) -> str:
+    rate = (row.get("lastDay") or {}).get("successRate")
+    return NOTHING if rate is None else f"{rate:.1%}"
+
+
 _STATS: Final = (
     field("jobs"),
     Column("runs of the last day", _counts),
+    Column("succeeded of those that ended", _rate),
+    field("running"),
+    field("queued"),
+    Column("kept waiting", _late),
     Column("start after fire time", _skew),
     field("throughputPerMinute", "runs per minute"),
 )

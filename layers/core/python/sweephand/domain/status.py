@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -9,10 +10,23 @@ from typing import Any, Final
 from msgspec import Struct
 
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
+from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run, RunState, Trigger
 
 UNLISTED: Final = frozenset({RunState.PLANNED, RunState.VOID})
 """What lists do not show."""
+_NAMED_FOR_THE_PAST: Final = frozenset({Trigger.BACKFILL, Trigger.RERUN})
+_HELD: Final = frozenset(
+    {
+        ReasonCode.NOT_YET,
+        ReasonCode.PAUSED,
+        ReasonCode.RESUMING,
+        ReasonCode.BLACKOUT,
+        ReasonCode.WAITING,
+        ReasonCode.APPROVAL,
+    }
+)
+"""Why a run waits as it was told to; any other waits for room."""
 
 
 class StatusRow(Struct, frozen=True):
@@ -27,6 +41,14 @@ class StatusRow(Struct, frozen=True):
     started_at: datetime | None
     ended_at: datetime | None
     reason: str | None
+
+    @property
+    def is_kept_waiting(self) -> bool:
+        """Whether it has not begun although nobody said that it should wait; what makes up for a fire, or repeats one,
+        is named for a time long before its own."""
+        if self.state is not RunState.QUEUED or self.started_at is not None or self.trigger in _NAMED_FOR_THE_PAST:
+            return False
+        return self.reason is None or Reason.of(self.reason).code not in _HELD
 
     def encode(self) -> list[Any]:
         """A short JSON array: a page of many rows is paid by the kilobyte."""
@@ -97,3 +119,24 @@ def tally(rows: Iterable[StatusRow]) -> Mapping[RunState, int]:
     for row in rows:
         counts[row.state] = counts.get(row.state, 0) + 1
     return counts
+
+
+class Standing(Struct, frozen=True):
+    """How the runs of some hours stand, each in the hour that its id begins with."""
+
+    since: datetime
+    """From when on all of them are counted."""
+    hours: Mapping[datetime, Mapping[RunState, int]]
+    """Only those that have runs."""
+    late: int = 0
+    """Runs that are kept waiting."""
+    late_since: datetime | None = None
+    """The time of the oldest of those."""
+
+    @property
+    def counts(self) -> Mapping[RunState, int]:
+        """How many runs are in each state, over all hours."""
+        total: Counter[RunState] = Counter()
+        for counts in self.hours.values():
+            total.update(counts)
+        return total

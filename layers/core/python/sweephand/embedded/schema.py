@@ -317,7 +317,55 @@ _SIXTH: Final[Migration] = (
     """,
 )
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+_SEVENTH: Final[Migration] = (
+    # How many runs of an hour are in which state is counted as rows come, change and go: nobody reads a day of them.
+    "ALTER TABLE status_rows ADD COLUMN state TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE status_rows ADD COLUMN waits_at INTEGER",
+    "UPDATE status_rows SET state = json_extract(body, '$[3]')",
+    """
+    UPDATE status_rows SET waits_at = CAST(round(json_extract(body, '$[5]') * 1000000) AS INTEGER)
+    WHERE state = 'queued' AND json_extract(body, '$[7]') IS NULL
+        AND json_extract(body, '$[4]') NOT IN ('backfill', 'rerun')
+        AND coalesce(substr(json_extract(body, '$[9]'), 1, instr(json_extract(body, '$[9]') || ':', ':') - 1), '')
+            NOT IN ('not_yet', 'paused', 'resuming', 'blackout', 'waiting', 'approval')
+    """,
+    "CREATE INDEX status_waiting ON status_rows (namespace, waits_at) WHERE waits_at IS NOT NULL",
+    """
+    CREATE TABLE status_hours (
+        namespace TEXT NOT NULL,
+        hour TEXT NOT NULL,
+        state TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (namespace, hour, state)
+    ) WITHOUT ROWID
+    """,
+    """
+    INSERT INTO status_hours
+    SELECT namespace, substr(run_id, 1, 11), state, count(*) FROM status_rows GROUP BY 1, 2, 3
+    """,
+    """
+    CREATE TRIGGER status_row_came AFTER INSERT ON status_rows BEGIN
+        INSERT INTO status_hours VALUES (new.namespace, substr(new.run_id, 1, 11), new.state, 1)
+            ON CONFLICT DO UPDATE SET count = count + 1;
+    END
+    """,
+    """
+    CREATE TRIGGER status_row_went AFTER DELETE ON status_rows BEGIN
+        UPDATE status_hours SET count = count - 1
+            WHERE namespace = old.namespace AND hour = substr(old.run_id, 1, 11) AND state = old.state;
+    END
+    """,
+    """
+    CREATE TRIGGER status_row_changed AFTER UPDATE OF state ON status_rows WHEN old.state <> new.state BEGIN
+        UPDATE status_hours SET count = count - 1
+            WHERE namespace = old.namespace AND hour = substr(old.run_id, 1, 11) AND state = old.state;
+        INSERT INTO status_hours VALUES (new.namespace, substr(new.run_id, 1, 11), new.state, 1)
+            ON CONFLICT DO UPDATE SET count = count + 1;
+    END
+    """,
+)
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
 
 _SWITCH_TRIES: Final = 200
 _SWITCH_PAUSE_S: Final = 0.05

@@ -28,11 +28,36 @@ class AuditRow(Told):
     note: str
 
 
+class LateRuns(Told):
+    count: int = Field(description="Runs whose time was over a minute ago, and that nobody told to wait.")
+    oldest_at: Moment | None
+
+
+class CountsOfRuns(Told):
+    succeeded: int
+    failed: int
+    skipped: int
+
+
+class LastDay(CountsOfRuns):
+    success_rate: float | None = Field(description="Succeeded of those that succeeded or failed.")
+
+
+class HourOfRuns(CountsOfRuns):
+    hour: Moment
+
+
 class Stats(Told):
     jobs: int
     runs: dict[str, int]
     skew_ms: dict[str, int | None]
     throughput_per_minute: float
+    since: Moment = Field(description="From when on runs are counted; lag and throughput are those of the newest.")
+    running: int = Field(description="Of those counted, as is all that follows: by the hour that they are named for.")
+    queued: int
+    late: LateRuns
+    last_day: LastDay
+    hours: list[HourOfRuns] = Field(description="Oldest first, with the present hour; none before `since`.")
 
 
 class Health(Told):
