@@ -2,6 +2,7 @@
 
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const timeOnly = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const hourOnly = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const dayOnly = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 
@@ -13,6 +14,11 @@ export function inFull(at: string | Date): string {
 
 export function asTime(at: string | Date): string {
   return timeOnly.format(new Date(at));
+}
+
+/** Such as 14:00. */
+export function asHour(at: string | Date): string {
+  return hourOnly.format(new Date(at));
 }
 
 export function asDay(at: string | Date): string {

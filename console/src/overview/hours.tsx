@@ -2,7 +2,7 @@
 
 import { useMemo } from "react";
 import type { Shape } from "../api/client";
-import { asTime } from "../lib/time";
+import { asHour } from "../lib/time";
 
 export type Hour = Shape<"HourOfRuns">;
 
@@ -33,7 +33,7 @@ export function Hours({ hours }: { hours: readonly Hour[] }) {
         ))}
       </ol>
       <div className="row between faint" aria-hidden="true">
-        <span>{hours[0] && asTime(hours[0].hour)}</span>
+        <span>{hours[0] && asHour(hours[0].hour)}</span>
         <span>{`at most ${most.toLocaleString()} an hour`}</span>
         <span>now</span>
       </div>
@@ -51,5 +51,5 @@ function heightOf(count: number, most: number): number {
 }
 
 function inWords(hour: Hour): string {
-  return `From ${asTime(hour.hour)}: ${hour.succeeded} succeeded, ${hour.failed} failed, ${hour.skipped} skipped`;
+  return `From ${asHour(hour.hour)}: ${hour.succeeded} succeeded, ${hour.failed} failed, ${hour.skipped} skipped`;
 }

@@ -9,9 +9,9 @@ import { useTitle } from "../lib/hooks";
 import { useMay } from "../lib/roles";
 import type { RunState } from "../lib/states";
 import { fromNow, lasting } from "../lib/time";
+import { BriefRuns } from "../overview/brief-runs";
 import { Hours } from "../overview/hours";
 import { Figure } from "../overview/number";
-import { RunRows } from "../run/rows";
 import { Empty, Found, LinkButton, Moment, PageHead, Sheet } from "../ui/parts";
 import "../style/overview.css";
 
@@ -120,9 +120,7 @@ function RunsIn({ state, title, none }: { state: RunState; title: string; none: 
   return (
     <Sheet title={title} actions={<Link href={`/runs?state=${state}`}>All of them</Link>} flush>
       <Found query={runs}>
-        {(found) =>
-          found.length === 0 ? <p className="inside soft">{none}</p> : <RunRows runs={found} label={title} withJob />
-        }
+        {(found) => (found.length === 0 ? <p className="inside soft">{none}</p> : <BriefRuns runs={found} />)}
       </Found>
     </Sheet>
   );
