@@ -23,7 +23,16 @@ export interface Schema {
 }
 
 export class Shapes {
-  constructor(private readonly components: Readonly<Record<string, Schema>>) {}
+  private readonly kinds: ReadonlyMap<string, Schema>;
+
+  constructor(private readonly components: Readonly<Record<string, Schema>>) {
+    const kinds = new Map<string, Schema[]>();
+    for (const option of this.options(this.named("Step"))) {
+      const kind = option.required?.[0];
+      if (kind) kinds.set(kind, [...(kinds.get(kind) ?? []), option]);
+    }
+    this.kinds = new Map([...kinds].map(([kind, options]) => [kind, either(options)]));
+  }
 
   named(name: string): Schema {
     return this.components[name] ?? {};
@@ -91,12 +100,7 @@ export class Shapes {
 
   /** The kinds of steps that can be run here, each with all its forms. */
   steps(): ReadonlyMap<string, Schema> {
-    const kinds = new Map<string, Schema[]>();
-    for (const option of this.options(this.named("Step"))) {
-      const kind = option.required?.[0];
-      if (kind) kinds.set(kind, [...(kinds.get(kind) ?? []), option]);
-    }
-    return new Map([...kinds].map(([kind, options]) => [kind, either(options)]));
+    return this.kinds;
   }
 }
 

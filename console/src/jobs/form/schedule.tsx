@@ -1,7 +1,7 @@
 /** When a job runs: one of a few kinds, each with its own fields. */
 
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { memo, useState } from "react";
 import { answer, api } from "../../api/client";
 import { zone } from "../../lib/time";
 import { SelectField } from "../../ui/form";
@@ -189,11 +189,7 @@ function ClockFields({ kinds }: { kinds: readonly Kind[] }) {
     <>
       <div className="grid">
         <Spelled path={["schedule", "timezone"]} spelling={TEXT} list="time-zones" hint={`Yours is ${zone}.`} />
-        <datalist id="time-zones">
-          {zones.map((one) => (
-            <option key={one} value={one} />
-          ))}
-        </datalist>
+        <Zones />
         {isCron &&
           Object.entries(dst).map(([name, field]) => (
             <ChoiceOf key={name} path={["schedule", "dst", name]} values={shapes.values(field) ?? []} />
@@ -214,6 +210,17 @@ function ClockFields({ kinds }: { kinds: readonly Kind[] }) {
     </>
   );
 }
+
+/** Hundreds of them, which never change. */
+const Zones = memo(function Zones() {
+  return (
+    <datalist id="time-zones">
+      {zones.map((one) => (
+        <option key={one} value={one} />
+      ))}
+    </datalist>
+  );
+});
 
 function Calendar() {
   const { headers } = useForm();
