@@ -9,7 +9,7 @@ import { RunFacts, RunHead } from "../run/head";
 import { isEmpty, Json } from "../run/json";
 import { jobPath, runPath } from "../run/link";
 import { isGraph } from "../run/outcome";
-import { Failure, Panel } from "../run/panel";
+import { Panel } from "../run/panel";
 import { Side, useIsWide } from "../run/side";
 import type { Run, Task } from "../run/tasks";
 import { useRun, type WatchedRun } from "../run/use-run";
@@ -48,8 +48,9 @@ function Whole({ run, watched }: { run: Run; watched: WatchedRun }) {
       <Sheet label="About this run">
         <RunFacts run={run} />
       </Sheet>
-      {isSeveral && <Why job={run.jobId} run={run.runId} state={run.state} reason={run.reason} onOpen={setTask} />}
-      {isSeveral && <Failure error={run.error} />}
+      {isSeveral && (
+        <Why job={run.jobId} run={run.runId} state={run.state} reason={run.reason} error={run.error} onOpen={setTask} />
+      )}
       {isSeveral ? <Several run={run} watched={watched} /> : <Single run={run} tasks={watched.tasks} />}
       <Values run={run} isSeveral={isSeveral} />
     </>

@@ -49,7 +49,7 @@ export default function Page() {
       </PageHead>
       {fields}
       {list.error !== null && <Wrong error={list.error} again={() => void list.refetch()} />}
-      <Sheet flush label="Runs">
+      <Sheet flush label="Runs that were found">
         {may && list.runs.length > 0 && (
           <Ticked
             runs={list.runs}

@@ -61,7 +61,9 @@ export function RunFacts({ run }: { run: Run }) {
         {!isGraph(run) && <Fact name="Attempt">{run.attempt || "–"}</Fact>}
         {rerunOf && (
           <Fact name="Rerun of">
-            <Link href={runPath(run.jobId, rerunOf)}>{rerunOf}</Link>
+            <Link href={runPath(run.jobId, rerunOf)} title={rerunOf}>
+              An earlier run
+            </Link>
           </Fact>
         )}
         {by && (
@@ -71,7 +73,9 @@ export function RunFacts({ run }: { run: Run }) {
         )}
         {run.backfillId && (
           <Fact name="Backfill">
-            <Link href={`${jobPath(run.jobId)}/backfills/${encodeURIComponent(run.backfillId)}`}>{run.backfillId}</Link>
+            <Link href={`${jobPath(run.jobId)}/backfills/${encodeURIComponent(run.backfillId)}`} title={run.backfillId}>
+              Its backfill
+            </Link>
           </Fact>
         )}
         {run.intervalStart && (

@@ -3,7 +3,7 @@
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { hasEnded } from "../lib/states";
-import { Lasted, Moment, Notice, Progress, StatePill, Tag } from "../ui/parts";
+import { Lasted, Moment, Progress, StatePill, Tag } from "../ui/parts";
 import { Artifacts } from "./artifacts";
 import { Definition, stepOf, useDefinition } from "./definition";
 import { Instances } from "./instances";
@@ -39,8 +39,14 @@ export function Panel({ run, task, tasks, onOpen, isWhole = false }: PanelProps)
     <div className="panel">
       {!isWhole && <Head run={run} task={task} tasks={tasks} onOpen={onOpen} />}
       <TaskActions run={run} task={task} tasks={tasks} step={step} />
-      <Why job={run.jobId} run={run.runId} task={task.id} state={task.state} reason={task.reason} />
-      <Failure error={isWhole ? (task.error ?? run.error) : task.error} />
+      <Why
+        job={run.jobId}
+        run={run.runId}
+        task={task.id}
+        state={task.state}
+        reason={task.reason}
+        error={isWhole ? run.error : task.error}
+      />
       <div className="tabs" role="tablist" aria-label={`About ${task.id}`}>
         {parts.map(([name, label]) => (
           <button key={name} type="button" role="tab" aria-selected={shown === name} onClick={() => setPart(name)}>
@@ -143,16 +149,6 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
       <dt>{name}</dt>
       <dd>{children}</dd>
     </>
-  );
-}
-
-export function Failure({ error }: { error: Task["error"] }) {
-  if (!error) return null;
-  return (
-    <Notice tone="bad">
-      <h3>{error.error}</h3>
-      <p className="mono failure">{error.message}</p>
-    </Notice>
   );
 }
 

@@ -16,6 +16,8 @@ import type { Run, Task } from "./tasks";
 const PAGE = 1_000;
 const ASK_LEAST_MS = 700;
 const SHOW_LEAST_MS = 120;
+/** So many tasks are worth such a pause more before they are shown anew. */
+const SHOW_TASKS = 2_000;
 const LOOK_MS = 15_000;
 const LOOK_ALONE_MS = 4_000;
 
@@ -69,10 +71,11 @@ export function useRun(job: string, runId: string): WatchedRun {
   });
   const { refetch: askOne } = one;
   const { refetch: askMany } = many;
+  const showMs = SHOW_LEAST_MS * (1 + Math.floor((many.data?.of.length ?? 0) / SHOW_TASKS));
   useEffect(() => {
     const asks = [new Pace(() => askOne(), ASK_LEAST_MS)];
     if (hasMore) asks.push(new Pace(() => askMany(), ASK_LEAST_MS));
-    const shows = new Pace(async () => show(), SHOW_LEAST_MS);
+    const shows = new Pace(async () => show(), showMs);
     const end = live.hear(
       (changes) => {
         if (!news.hear(changes, Date.now())) return;
@@ -85,7 +88,7 @@ export function useRun(job: string, runId: string): WatchedRun {
       end();
       for (const pace of [...asks, shows]) pace.stop();
     };
-  }, [news, askOne, askMany, hasMore]);
+  }, [news, askOne, askMany, hasMore, showMs]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the news have changed where there is more to show
   const run = useMemo(() => one.data && news.onRun(one.data.of, one.data.askedAt), [one.data, news, seen]);
   const base = hasMore ? many.data : one.data && { askedAt: one.data.askedAt, of: one.data.of.tasks };

@@ -3,8 +3,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { answer, api, type Shape } from "../api/client";
 import { hasEnded, type Tone } from "../lib/states";
-import { inUtc } from "../lib/time";
-import { Moment, Notice, Tag, Wrong } from "../ui/parts";
+import { Notice, Tag, Wrong } from "../ui/parts";
+import { Dated } from "./dated";
 import { keyOfWhy } from "./use-run";
 
 interface WhyProps {
@@ -13,13 +13,16 @@ interface WhyProps {
   task?: string;
   state: string;
   reason: string | null;
+  error?: Failed | null;
   /** Of a run, where its tasks can be opened. */
   onOpen?: (task: string) => void;
 }
 
-const AGAIN_MS = 10_000;
+type Failed = Shape<"Failed">;
 
-export function Why({ job, run, task = "", state, reason, onOpen }: WhyProps) {
+const AGAIN_MS = 5_000;
+
+export function Why({ job, run, task = "", state, reason, error, onOpen }: WhyProps) {
   const isOpen = !hasEnded(state);
   const isAsked = isOpen || state !== "succeeded";
   const found = useQuery({
@@ -29,49 +32,72 @@ export function Why({ job, run, task = "", state, reason, onOpen }: WhyProps) {
     refetchInterval: isOpen ? AGAIN_MS : false,
     placeholderData: (before) => before,
   });
+  const why = found.data;
   if (!isAsked) return null;
+  if (error && !isOpen) return <Failure error={error} why={why} onOpen={onOpen} />;
   if (found.error) return <Wrong error={found.error} again={() => void found.refetch()} />;
-  if (!found.data) return null;
-  return <Said why={found.data} title={titleOf(state, found.data)} tone={toneOf(state)} onOpen={onOpen} />;
+  if (!why) return null;
+  const title = titleOf(state, why);
+  if (title === null) {
+    // How far a run is, is seen; who works on a task is not.
+    return task && isOpen ? (
+      <p className="soft">
+        <Dated text={why.summary} />
+      </p>
+    ) : null;
+  }
+  return (
+    <Notice tone={toneOf(state)}>
+      <strong>{title}</strong>
+      <p>
+        <Dated text={why.summary} />
+      </p>
+      <Blockers why={why} said={why.summary} onOpen={onOpen} />
+      {error && !why.summary.includes(error.message) && <p className="mono failure">{error.message}</p>}
+    </Notice>
+  );
 }
 
 interface SaidProps {
-  why: Shape<"Why">;
-  title: string | null;
-  tone: Tone;
+  why: Shape<"Why"> | undefined;
   onOpen?: (task: string) => void;
 }
 
-function Said({ why, title, tone, onOpen }: SaidProps) {
-  if (title === null) return hasEnded(why.status) ? null : <p className="soft">{why.summary}</p>;
+function Failure({ error, why, onOpen }: SaidProps & { error: Failed }) {
   return (
-    <Notice tone={tone}>
-      <h3>{title}</h3>
-      <p>{why.summary}</p>
-      {why.blockers.length > 0 && (
-        <ul className="why-blockers">
-          {why.blockers.map((one) => (
-            <li key={`${one.code} ${one.detail}`}>
-              <Tag>{one.code}</Tag>
-              {!why.summary.includes(one.detail) && <Detail text={one.detail} onOpen={onOpen} />}
-              <span className="soft">{one.remedy}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-      {why.nextFireAt && (
-        <p className="soft" title={inUtc(why.nextFireAt)}>
-          The next fire is at <Moment at={why.nextFireAt} />.
-        </p>
-      )}
+    <Notice tone="bad">
+      <strong>{error.error}</strong>
+      <p className="mono failure">{error.message}</p>
+      <Blockers why={why} said={error.message} onOpen={onOpen} />
     </Notice>
+  );
+}
+
+function Blockers({ why, said, onOpen }: SaidProps & { said: string }) {
+  if (!why?.blockers.length) return null;
+  return (
+    <ul className="why-blockers">
+      {why.blockers.map((one) => (
+        <li key={`${one.code} ${one.detail}`}>
+          <Tag>{one.code}</Tag>
+          {!said.includes(one.detail) && <Detail text={one.detail} onOpen={onOpen} />}
+          <span className="soft">{one.remedy}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
 /** The tasks that are named, as the way to them: `task gate: …` and `failed: load, check`. */
 function Detail({ text, onOpen }: { text: string; onOpen?: (task: string) => void }) {
   const [, before = "", names = "", rest = ""] = /^(task |failed: )([^:]+?)(:.*)?$/s.exec(text) ?? [];
-  if (!onOpen || !names) return <span>{text}</span>;
+  if (!onOpen || !names) {
+    return (
+      <span>
+        <Dated text={text} />
+      </span>
+    );
+  }
   return (
     <span>
       {before}

@@ -50,6 +50,18 @@ const REASONS: Readonly<Record<string, string>> = {
   marked: "Somebody decided so",
 };
 
+/** Where the evidence says it all, shorter words stand before it. */
+const BEFORE_DETAIL: Readonly<Record<string, string>> = {
+  error: "",
+  condition: "Condition",
+  branch: "Branch",
+  upstream: "Upstream",
+  marked: "By hand",
+  partial: "In part",
+  retry: "Next attempt to come",
+  approval: "Approval",
+};
+
 export interface Said {
   code: string;
   words: string;
@@ -66,8 +78,10 @@ export function reasonParts(reason: string): Said {
 /** The reason as one line; where there is evidence, that says more than the general words. */
 export function reasonInWords(reason: string | null | undefined): string {
   if (!reason) return "";
-  const { words, detail } = reasonParts(reason);
-  return detail ? `${words}: ${detail}` : words;
+  const { code, words, detail } = reasonParts(reason);
+  if (!detail) return words;
+  const before = BEFORE_DETAIL[code] ?? words;
+  return before ? `${before}: ${detail}` : detail;
 }
 
 export function counted(count: number, one: string, many = `${one}s`): string {

@@ -14,7 +14,9 @@ export interface Line {
   opens: boolean;
   /** From when on nothing but a place to run was missing; null where it did not wait for one. */
   readyAt: number | null;
-  note: string;
+  attempts: number;
+  /** Done in an earlier run, and taken over from there. */
+  isCarried: boolean;
 }
 
 export function linesOf(began: string | null, tasks: readonly Task[], open: ReadonlySet<string>): Line[] {
@@ -42,7 +44,8 @@ function lineOf(task: Task, ready: number | null): Line {
     of: [task],
     opens: false,
     readyAt: waits && !task.carriedFrom ? ready : null,
-    note: task.carriedFrom ? "taken over" : task.attempt > 1 ? `${task.attempt} attempts` : "",
+    attempts: task.attempt,
+    isCarried: Boolean(task.carriedFrom),
   };
 }
 

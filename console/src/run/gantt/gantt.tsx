@@ -135,6 +135,11 @@ function Row({ line, span, now, isOpen, onOpen, onToggle }: RowProps) {
         <button type="button" className="cut as-link" title={line.id} onClick={() => onOpen(line.id)}>
           {line.label}
         </button>
+        {line.attempts > 1 && (
+          <span className="faint number" title={`${line.attempts} attempts`}>
+            {line.attempts}×
+          </span>
+        )}
         <span className="state-glyph" data-tone={tone} title={word}>
           <span aria-hidden="true">{glyph}</span>
           <span className="visually-hidden">{word}</span>
@@ -159,11 +164,7 @@ function Row({ line, span, now, isOpen, onOpen, onToggle }: RowProps) {
             style={{ left: placed(bar.from, span), width: wide(bar.from, bar.to, span) }}
           />
         ))}
-        {line.note && (
-          <span className="note" style={{ left: placed(bars.at(-1)?.to ?? span.from, span) }}>
-            {line.note}
-          </span>
-        )}
+        {line.isCarried && <span className="note">taken over</span>}
       </span>
     </>
   );

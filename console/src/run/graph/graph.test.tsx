@@ -30,7 +30,7 @@ const TASKS = [
 async function shown(tasks: readonly Task[], onOpen: (task: string) => void = () => undefined) {
   const view = render(<Graph tasks={tasks} chosen="" onOpen={onOpen} arrange={here} />);
   const field = await screen.findByRole("group", { name: /Graph of the tasks/ });
-  const nodes = () => within(field).getAllByRole("button", { name: /: / });
+  const nodes = () => [...field.querySelectorAll<HTMLElement>("button[data-place]")];
   return { ...view, field, nodes };
 }
 
@@ -38,10 +38,10 @@ describe("the graph", () => {
   it("has a button for each task, in topological order, that says its state", async () => {
     const { nodes } = await shown([...TASKS].reverse());
     const names = nodes().map((node) => node.getAttribute("aria-label"));
-    expect(names[0]).toBe("extract: Succeeded");
-    expect(names.at(-1)).toBe("report: Waiting");
-    expect(names).toContain("load: Running, 37/100 over");
-    expect(names).toContain("check: Failed");
+    expect(names[0]).toBe("extract Succeeded");
+    expect(names.at(-1)).toBe("report Waiting");
+    expect(names).toContain("load Running 37/100");
+    expect(names).toContain("check Failed");
   });
 
   it("says a state by colour, glyph and word", async () => {
@@ -96,10 +96,10 @@ describe("the graph", () => {
     const grouped = TASKS.map((one) => (one.id === "extract" ? one : { ...one, group: "night" }));
     const { nodes, field } = await shown(grouped);
     await userEvent.click(within(field).getByTitle("Close the group night"));
-    expect(await within(field).findByRole("button", { name: "night: group, Failed, 1/3 over" })).toBeTruthy();
+    expect(await within(field).findByRole("button", { name: "night Failed 1/3 group" })).toBeTruthy();
     expect(nodes()).toHaveLength(2);
-    await userEvent.click(within(field).getByRole("button", { name: /^night:/ }));
-    await within(field).findByRole("button", { name: "report: Waiting" });
+    await userEvent.click(within(field).getByRole("button", { name: /^night / }));
+    await within(field).findByRole("button", { name: "report Waiting" });
     expect(nodes()).toHaveLength(4);
   });
 

@@ -27,7 +27,6 @@ export interface NodeProps {
 export const Node = memo(function Node(props: NodeProps) {
   const { tone, glyph } = lookOf(props.state);
   const { word } = props;
-  const said = [props.group && "group", word, props.count && `${props.count} over`].filter(Boolean).join(", ");
   const flags = [props.group && "group", props.isFaint && "faint-node", props.isFar && "far"].filter(Boolean);
   return (
     <button
@@ -36,7 +35,8 @@ export const Node = memo(function Node(props: NodeProps) {
       data-place={props.place}
       data-tone={tone}
       data-state={props.state}
-      aria-label={`${props.label}: ${said}`}
+      // As it is read: who speaks to the page says what is seen.
+      aria-label={[props.label, word, props.count, props.group && "group"].filter(Boolean).join(" ")}
       aria-pressed={props.isChosen}
       tabIndex={props.isCurrent ? 0 : -1}
       title={props.label}

@@ -1,7 +1,7 @@
 /** The lines in sight. The others are not in the page, however many there are. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useRef } from "react";
+import { type CSSProperties, memo, useEffect, useRef } from "react";
 import { inUtc } from "../../lib/time";
 import type { LogState } from "./follower";
 import { type Line, pieces } from "./lines";
@@ -9,6 +9,7 @@ import type { Options } from "./tools";
 
 export const LINE_PX = 19;
 const NEAR_END_PX = 30;
+const SPARE_PX = 20;
 
 interface LogViewProps {
   state: LogState;
@@ -54,6 +55,8 @@ export function LogView({ state, word, at, options, attempts, isFollowing, onFol
       ref={scrolled}
       className="log-lines"
       data-wraps={options.wraps}
+      // No higher than the log is.
+      style={{ "--log-height": `${virtual.getTotalSize() + SPARE_PX}px` } as CSSProperties}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so that keys must reach it
       tabIndex={0}
       aria-label="Log"
