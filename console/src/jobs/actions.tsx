@@ -77,7 +77,9 @@ export function JobDialog({ action, ...props }: DialogProps & { action: JobActio
       <Chosen
         {...props}
         onDone={(done, runId) => {
-          refreshJob(props.job.jobId);
+          // Of one that is gone nothing is there to be asked for again.
+          if (done === "delete") refreshLists();
+          else refreshJob(props.job.jobId);
           props.onDone(done, runId);
         }}
       />
@@ -143,5 +145,10 @@ export function JobActions({ job, onDone }: { job: JobInQuestion; onDone?: Dialo
 
 /** Ask again for all that shows this job. */
 export function refreshJob(job: string): void {
-  for (const queryKey of [of.job(job), of.jobs, of.overview, of.runs]) void cache.invalidateQueries({ queryKey });
+  void cache.invalidateQueries({ queryKey: of.job(job) });
+  refreshLists();
+}
+
+function refreshLists(): void {
+  for (const queryKey of [of.jobs, of.overview, of.runs]) void cache.invalidateQueries({ queryKey });
 }

@@ -1,12 +1,12 @@
 /** A job in the list: one line on a screen, two on a phone. */
 
-import { memo, useEffect } from "react";
+import { type MouseEvent, memo, useEffect } from "react";
 import { Link, useLocation } from "wouter";
 import { lookOf } from "../lib/states";
 import { inFull } from "../lib/time";
 import { jobPath, runPath } from "../run/link";
 import { Menu } from "../ui/menu";
-import { Moment, Square, StatePill } from "../ui/parts";
+import { Moment, StatePill } from "../ui/parts";
 import { type JobAction, type JobMay, jobItems } from "./actions";
 import type { ListedJob } from "./listing";
 import { scheduleInWords } from "./schedule-words";
@@ -47,7 +47,7 @@ export const JobRow = memo(function JobRow({ job, mayOf, inSight, open, chooseTa
         <span className="visually-hidden">Next fire: </span>
         <Moment at={job.nextFireAt} relative />
       </span>
-      <Squares job={job} />
+      <Squares job={job} go={go} />
       <Tags tags={job.tags} choose={chooseTag} />
       <Menu
         label={`More to do with ${job.name}`}
@@ -57,7 +57,13 @@ export const JobRow = memo(function JobRow({ job, mayOf, inSight, open, chooseTa
   );
 });
 
-function Squares({ job }: { job: ListedJob }) {
+/** Ten links in each row: plain ones, since what links of the router do for each adds up while somebody scrolls. */
+function Squares({ job, go }: { job: ListedJob; go: (to: string) => void }) {
+  const follow = (event: MouseEvent<HTMLAnchorElement>) => {
+    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    go(event.currentTarget.getAttribute("href") ?? "");
+  };
   const runs = [...(job.recentRuns ?? [])].slice(0, SQUARES).reverse();
   if (runs.length === 0) return <span className="squares faint">no runs yet</span>;
   return (
@@ -66,14 +72,22 @@ function Squares({ job }: { job: ListedJob }) {
         // biome-ignore lint/suspicious/noArrayIndexKey: empty places that never move
         <span key={place} className="square none" />
       ))}
-      {runs.map((run) => (
-        <Square
-          key={run.runId}
-          state={run.state}
-          href={runPath(job.jobId, run.runId)}
-          title={`${lookOf(run.state).label}, ${inFull(run.fireAt)}`}
-        />
-      ))}
+      {runs.map((run) => {
+        const look = lookOf(run.state);
+        const title = `${look.label}, ${inFull(run.fireAt)}`;
+        return (
+          <a
+            key={run.runId}
+            className="square"
+            data-tone={look.tone}
+            href={runPath(job.jobId, run.runId)}
+            title={title}
+            onClick={follow}
+          >
+            <span className="visually-hidden">{title}</span>
+          </a>
+        );
+      })}
     </span>
   );
 }

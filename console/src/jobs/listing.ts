@@ -60,6 +60,8 @@ export function useListing(filters: Filters, namespace: string): Listing {
     initialPageParam: null as string | null,
     getNextPageParam: (last: Page) => last.nextCursor,
     staleTime: Number.POSITIVE_INFINITY,
+    // To compare all pages with every page that comes would take longer and longer.
+    structuralSharing: false,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
     placeholderData: keepPreviousData,
