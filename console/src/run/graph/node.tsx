@@ -35,21 +35,24 @@ export const Node = memo(function Node(props: NodeProps) {
       data-place={props.place}
       data-tone={tone}
       data-state={props.state}
-      // As it is read: who speaks to the page says what is seen.
-      aria-label={[props.label, word, props.count, props.group && "group"].filter(Boolean).join(" ")}
       aria-pressed={props.isChosen}
       tabIndex={props.isCurrent ? 0 : -1}
       title={props.label}
       style={{ transform: `translate(${props.x}px, ${props.y}px)`, width: WIDTH, height: HEIGHT }}
     >
-      <span className="name cut">{props.label}</span>
+      <span className="name cut">{props.label}</span>{" "}
       <span className="what">
         <span className="glyph" aria-hidden="true">
           {glyph}
-        </span>
-        <span className="cut">{word}</span>
-        {props.count && <span className="count number">{props.count}</span>}
+        </span>{" "}
+        <span className="cut">{word}</span> {props.count && <span className="count number">{props.count}</span>}
       </span>
+      {props.group && (
+        <>
+          {" "}
+          <span className="visually-hidden">group</span>
+        </>
+      )}
       {props.progress >= 0 && (
         <span className="track" data-failed={props.failed}>
           <span style={{ width: `${props.progress}%` }} />
