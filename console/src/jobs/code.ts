@@ -88,5 +88,10 @@ const look = EditorView.theme({
 
 /** What every view of YAML has. */
 export function yamlLook(label: string): Extension {
-  return [yaml(), syntaxHighlighting(colours), look, EditorView.contentAttributes.of({ "aria-label": label })];
+  return [
+    yaml(),
+    syntaxHighlighting(colours),
+    look,
+    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
+  ];
 }

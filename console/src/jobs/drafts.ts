@@ -2,6 +2,13 @@
 
 import { cache } from "../api/cache";
 import type { OwnNamespace } from "../api/namespace";
+import type { Base } from "./start";
+
+export interface Draft {
+  text: string;
+  /** What it was made from, which may not be the newest any more. */
+  base: Base | null;
+}
 
 cache.setQueryDefaults(["draft"], { gcTime: Number.POSITIVE_INFINITY, staleTime: Number.POSITIVE_INFINITY });
 
@@ -10,12 +17,12 @@ function keyOf(of: string, namespace: OwnNamespace): string[] {
   return ["draft", namespace.name, of];
 }
 
-export function keepDraft(of: string, namespace: OwnNamespace, text: string): void {
-  cache.setQueryData(keyOf(of, namespace), text);
+export function keepDraft(of: string, namespace: OwnNamespace, draft: Draft): void {
+  cache.setQueryData(keyOf(of, namespace), draft);
 }
 
-export function draftOf(of: string, namespace: OwnNamespace): string | null {
-  return cache.getQueryData<string>(keyOf(of, namespace)) ?? null;
+export function draftOf(of: string, namespace: OwnNamespace): Draft | null {
+  return cache.getQueryData<Draft>(keyOf(of, namespace)) ?? null;
 }
 
 export function dropDraft(of: string, namespace: OwnNamespace): void {

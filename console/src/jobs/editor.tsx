@@ -9,7 +9,7 @@ import { Confirm } from "../ui/dialog";
 import { Button, Found, Loading, Notice } from "../ui/parts";
 import { isObject } from "./definition";
 import { read, type Written } from "./document";
-import { draftOf, dropDraft, keepDraft } from "./drafts";
+import { type Draft, draftOf, dropDraft, keepDraft } from "./drafts";
 import { FormProvider, useChanges } from "./form/context";
 import { focusField } from "./form/focus";
 import { JobForm } from "./form/form";
@@ -34,8 +34,8 @@ interface EditorProps {
 
 export function Editor({ job, of, start, namespace, onSaved }: EditorProps) {
   const [draft] = useState(() => draftOf(of, namespace));
-  const [written, setWritten] = useState<Written>(() => read(draft ?? start.text));
-  const [base, setBase] = useState<Base | null>(start.base);
+  const [written, setWritten] = useState<Written>(() => read(draft?.text ?? start.text));
+  const [base, setBase] = useState<Base | null>(draft?.base ?? start.base);
   const [isRestored, setRestored] = useState(draft !== null);
   const [conflicts, setConflicts] = useState<readonly Conflict[]>([]);
   const [view, setView] = useQueryPart("view", "form");
@@ -47,7 +47,7 @@ export function Editor({ job, of, start, namespace, onSaved }: EditorProps) {
   const [isAsked, setAsked] = useState(false);
   const planned = usePlan(written, job, namespace, base?.version ?? null, !isUnsaved && !isAsked);
   const changes = useChanges(setWritten);
-  const leave = useUnsaved(of, namespace, written.text, isUnsaved);
+  const leave = useUnsaved(of, namespace, { text: written.text, base }, isUnsaved);
 
   const show = useCallback(
     (problem: Problem) => {
@@ -91,6 +91,7 @@ export function Editor({ job, of, start, namespace, onSaved }: EditorProps) {
               small
               onClick={() => {
                 setWritten(read(start.text));
+                setBase(start.base);
                 setRestored(false);
               }}
             >
@@ -196,16 +197,16 @@ export function Editor({ job, of, start, namespace, onSaved }: EditorProps) {
 }
 
 /** Unsaved text: whoever leaves is asked, and whoever only went back finds it again. */
-function useUnsaved(of: string, namespace: OwnNamespace, text: string, isUnsaved: boolean) {
+function useUnsaved(of: string, namespace: OwnNamespace, draft: Draft, isUnsaved: boolean) {
   const [asked, setAsked] = useState<(() => void) | null>(null);
-  const kept = useRef({ text, isUnsaved });
-  kept.current = { text, isUnsaved };
+  const kept = useRef({ draft, isUnsaved });
+  kept.current = { draft, isUnsaved };
   const isOver = useRef(false);
   useLeaving(isUnsaved, (go) => (isOver.current ? go() : setAsked(() => go)));
   useEffect(() => {
     dropDraft(of, namespace);
     return () => {
-      if (kept.current.isUnsaved && !isOver.current) keepDraft(of, namespace, kept.current.text);
+      if (kept.current.isUnsaved && !isOver.current) keepDraft(of, namespace, kept.current.draft);
     };
   }, [of, namespace]);
   return {

@@ -8,21 +8,18 @@ import { lineOf } from "./document";
 import type { Planned, Problem } from "./plan";
 
 const FIRES_SHOWN = 6;
-const local = new Intl.DateTimeFormat(undefined, {
-  weekday: "short",
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  timeZone: "UTC",
-});
-const own = new Intl.DateTimeFormat(undefined, {
-  day: "numeric",
-  month: "short",
-  hour: "2-digit",
-  minute: "2-digit",
-});
+const MINUTES: Intl.DateTimeFormatOptions = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
+const LOCAL: Intl.DateTimeFormatOptions = { ...MINUTES, weekday: "short", year: "numeric", timeZone: "UTC" };
+const toMinutes = clocks({});
+const toSeconds = clocks({ second: "2-digit" });
+
+function clocks(more: Intl.DateTimeFormatOptions) {
+  return {
+    local: new Intl.DateTimeFormat(undefined, { ...LOCAL, ...more }),
+    own: new Intl.DateTimeFormat(undefined, { ...MINUTES, ...more }),
+    length: more.second ? 19 : 16,
+  };
+}
 
 interface PanelProps {
   planned: Planned;
@@ -94,6 +91,10 @@ function Fires({ plan, timezone }: { plan: NonNullable<Planned["plan"]>; timezon
     );
   }
   const isUtc = !timezone || timezone === "UTC";
+  const shown = fires.slice(0, FIRES_SHOWN);
+  const { local, own, length } = shown.every(({ fireAt }) => new Date(fireAt).getSeconds() === 0)
+    ? toMinutes
+    : toSeconds;
   return (
     <>
       <section className="stack">
@@ -106,14 +107,14 @@ function Fires({ plan, timezone }: { plan: NonNullable<Planned["plan"]>; timezon
             </tr>
           </thead>
           <tbody>
-            {fires.slice(0, FIRES_SHOWN).map((fire) => (
+            {shown.map((fire) => (
               <tr key={fire.fireAt} title={fire.note || undefined}>
                 <td className="number">
                   {local.format(new Date(`${fire.local.slice(0, 19)}Z`))}
                   {fire.note && <span className="note"> *</span>}
                 </td>
                 <td className="number soft">
-                  {isUtc ? own.format(new Date(fire.fireAt)) : inUtc(fire.fireAt).slice(5, 16)}
+                  {isUtc ? own.format(new Date(fire.fireAt)) : inUtc(fire.fireAt).slice(5, length)}
                 </td>
               </tr>
             ))}

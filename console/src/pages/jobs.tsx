@@ -31,6 +31,7 @@ export default function JobsPage() {
   const listing = useListing({ search: search.trim(), status, tag: tag.trim() }, namespace);
   const seenTags = useMemo(() => tagsOf(listing.jobs), [listing.jobs]);
   const isNarrowed = Boolean(search || status || tag);
+  const isFirst = listing.query.data !== undefined && !isNarrowed && !listing.isPending && listing.jobs.length === 0;
   const clear = () => {
     setTyped("");
     setTypedTag("");
@@ -39,13 +40,13 @@ export default function JobsPage() {
   return (
     <>
       <PageHead title="Jobs">
-        {mayEdit && (
+        {mayEdit && !isFirst && (
           <LinkButton href="/jobs/new" kind="primary" icon="plus">
             New job
           </LinkButton>
         )}
       </PageHead>
-      <div className="row wrap job-filters">
+      <div className="row wrap job-filters" hidden={isFirst}>
         <SearchBox label="Search jobs" value={typed} onChange={setTyped} />
         <select
           className="input"
@@ -84,13 +85,13 @@ export default function JobsPage() {
         {() =>
           listing.jobs.length > 0 || listing.isPending ? (
             <List listing={listing} chooseTag={setTypedTag} />
-          ) : isNarrowed ? (
+          ) : isFirst ? (
+            <FirstJob mayEdit={mayEdit} />
+          ) : (
             <Empty title="No job fits">
               <p>No job of {namespace} has what is asked for here.</p>
               <Button onClick={clear}>Show all jobs</Button>
             </Empty>
-          ) : (
-            <FirstJob mayEdit={mayEdit} />
           )
         }
       </Found>

@@ -37,7 +37,9 @@ export function widgetOf(shapes: Shapes, schema: Schema, name: string): Widget {
   if (options.length && options.every((option) => option.type === "array")) {
     const items = options.flatMap((option) => (option.items ? shapes.options(option.items) : [{}]));
     if (items.every((item) => item.type === "string" && (item.maxLength ?? 128) <= 256)) return "words";
-    if (items.every((item) => ["string", "integer", "number"].includes(String(item.type)) && !item.maxLength))
+    if (
+      items.every((item) => ["string", "integer", "number"].includes(String(item.type)) && (item.maxLength ?? 0) <= 256)
+    )
       return "commas";
     return "any";
   }
