@@ -115,9 +115,11 @@ function Head({ run, task, tasks, onOpen }: Omit<PanelProps, "isWhole">) {
         <Fact name="Started">
           <Moment at={from} />
         </Fact>
-        <Fact name={to ? "Took" : "Takes so far"}>
-          <Lasted from={from} to={to} />
-        </Fact>
+        {from && (
+          <Fact name={to ? "Took" : "Takes so far"}>
+            <Lasted from={from} to={to} />
+          </Fact>
+        )}
         {task.attempt > 1 && <Fact name="Attempts">{task.attempt}</Fact>}
         {task.needs.length > 0 && (
           <Fact name="Needs">
@@ -132,8 +134,8 @@ function Head({ run, task, tasks, onOpen }: Omit<PanelProps, "isWhole">) {
           </Fact>
         )}
         {task.started?.jobId && task.started.runId && (
-          <Fact name="Started">
-            <Link href={runPath(task.started.jobId, task.started.runId)}>a run of {task.started.jobId}</Link>
+          <Fact name="Its run">
+            <Link href={runPath(task.started.jobId, task.started.runId)}>of {task.started.jobId}</Link>
           </Fact>
         )}
       </dl>

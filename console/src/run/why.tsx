@@ -109,7 +109,7 @@ function Detail({ text, onOpen }: { text: string; onOpen?: (task: string) => voi
           </button>
         </span>
       ))}
-      {rest}
+      <Dated text={rest} />
     </span>
   );
 }

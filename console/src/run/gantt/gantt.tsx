@@ -12,7 +12,7 @@ import { ticksOf } from "./ticks";
 
 const LINE_PX = 30;
 const TICKS_WIDE = 8;
-const TICKS_NARROW = 3;
+const TICKS_NARROW = 2;
 const ZOOM_MOST = 64;
 
 interface GanttProps {
@@ -70,7 +70,14 @@ export default function Gantt({ run, tasks, chosen, onOpen }: GanttProps) {
             <span className="gantt-name" />
             <span className="gantt-track">
               {ticks.map(({ at, label }) => (
-                <span key={at} className="tick" title={inUtc(new Date(at))} style={{ left: placed(at, span) }}>
+                <span
+                  key={at}
+                  className="tick"
+                  // The last one stands before its line: behind it there may be no room.
+                  data-before={span.to - at < (span.to - span.from) * (isNarrow ? 0.3 : 0.09)}
+                  title={inUtc(new Date(at))}
+                  style={{ left: placed(at, span) }}
+                >
                   {label}
                 </span>
               ))}

@@ -36,7 +36,7 @@ function ofTask(task: Task | undefined): Seen {
 
 const WAITS: Readonly<Record<string, string>> = {
   approval: "Needs approval",
-  waiting: "Looks again",
+  waiting: "Waits",
   pool: "Pool is full",
   concurrency: "Held back",
   worker: "No worker free",
