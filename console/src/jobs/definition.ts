@@ -22,15 +22,3 @@ export function at(value: unknown, path: Path): unknown {
 export function named(path: Path): string {
   return path.reduce<string>((text, key) => text + (typeof key === "number" ? `[${key}]` : `${text && "."}${key}`), "");
 }
-
-export interface Task extends Record<string, unknown> {
-  id: string;
-}
-
-export function tasksOf(definition: Definition): Task[] {
-  return Array.isArray(definition.tasks) ? (definition.tasks as unknown[]).filter(isObject).map(asTask) : [];
-}
-
-function asTask(task: Record<string, unknown>): Task {
-  return { ...task, id: String(task.id ?? "") };
-}
