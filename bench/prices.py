@@ -16,6 +16,8 @@ MILLION: Final = ours.MILLION
 DYNAMODB_WRITE_UNIT: Final = ours.DYNAMODB_WRITE_UNIT
 DYNAMODB_READ_UNIT: Final = ours.DYNAMODB_READ_UNIT
 SQS_FAIR_REQUEST: Final = ours.SQS_FAIR_REQUEST
+LAMBDA_REQUEST: Final = ours.LAMBDA_REQUEST
+LAMBDA_GB_SECOND: Final = ours.LAMBDA_GB_SECOND
 STEP_FUNCTIONS_TRANSITION: Final = ours.STEP_FUNCTIONS_TRANSITION
 
 # DynamoDB's storage. Secondary, as its units. Point-in-time recovery, by the size of the table: general knowledge.
@@ -24,10 +26,6 @@ DYNAMODB_RECOVERY_GB_MONTH: Final = 0.20
 
 # SQS, by requests of up to 64 KB each. Secondary: cloudburn 2026-03, factualminds 2026-06.
 SQS_REQUEST: Final = 0.40 / MILLION
-
-# Lambda on arm64. Official for the model, secondary (cloudchipr and others) for the figures.
-LAMBDA_REQUEST: Final = 0.20 / MILLION
-LAMBDA_GB_SECOND: Final = 0.0000133334
 
 # Step Functions Express, charged by 64 MB and 100 ms. Official (an old page), and secondary: wring 2026-03.
 STEP_FUNCTIONS_EXPRESS_REQUEST: Final = 1.00 / MILLION

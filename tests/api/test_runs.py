@@ -48,8 +48,9 @@ def test_a_triggered_run_is_queued_and_has_two_names_for_one_id(virtual: Virtual
     virtual.go_on(seconds=1)
     run = run_of(virtual.admin, "daily", started["runId"])
     assert run.keys() >= RUN
-    assert run | {"runId": "", "tasks": []} == {
+    assert run | {"runId": "", "tasks": [], "cost": {}} == {
         "runId": "",
+        "cost": {},
         "jobId": "daily",
         "state": "succeeded",
         "reason": None,

@@ -87,6 +87,15 @@ def test_a_list_of_what_fires_next_says_where_jobs_were_left_out() -> None:
     assert asked(script) == ["GET /upcoming?within=2h&limit=1", "GET /upcoming?within=1h&limit=50"]
 
 
+def test_a_run_shows_its_cost_only_where_somebody_charges_for_it() -> None:
+    told = {"runId": "r", "jobId": "a", "state": "succeeded"}
+    cost = {"dollars": 0.000016, "writeUnits": 6, "transitions": 0, "basis": "An estimate.", "charged": True}
+    charged, free = Answer(200, {**told, "cost": cost}), Answer(200, {**told, "cost": {**cost, "charged": False}})
+    with scripted(charged, free) as script:
+        assert "about $0.000016" in run(script, "run", "show", "a", "r").stdout
+        assert "$" not in run(script, "run", "show", "a", "r").stdout
+
+
 # Namespaces.
 
 

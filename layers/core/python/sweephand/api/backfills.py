@@ -9,11 +9,11 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from sweephand.api import bodies
 from sweephand.api.asked import Answer, Asked, answer, asked
+from sweephand.api.costs import BACKFILL, cost_shape
 from sweephand.api.cursors import decode_cursor, encode_cursor
 from sweephand.api.schemas import Cursor, InPath, Limit, says
 from sweephand.api.shapes import moment, page
 from sweephand.domain.backfill import Backfill, BackfillKey
-from sweephand.domain.cost import Cost
 from sweephand.domain.run import RunState
 from sweephand.engine.backfills import (
     Estimate,
@@ -26,11 +26,11 @@ from sweephand.engine.backfills import (
     start_backfill,
 )
 from sweephand.errors import NotFound
+from sweephand.ports import World
 
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 _TAG: Final = "backfills"
-_BASIS: Final = "An estimate, by list prices of AWS in us-east-1, beyond the tasks themselves; on one machine, nothing."
 
 
 @router.post(
@@ -45,7 +45,7 @@ _BASIS: Final = "An estimate, by list prices of AWS in us-east-1, beyond the tas
 def create_backfill(job: InPath, body: Annotated[bodies.BackfillBody, Body()]) -> Answer:
     ask = asked()
     if body.dry_run:
-        return answer(200, estimate_shape(estimate(ask.world, ask.job(job), body.wanted)))
+        return answer(200, estimate_shape(ask.world, estimate(ask.world, ask.job(job), body.wanted)))
     made = start_backfill(
         ask.world,
         ask.job(job),
@@ -148,7 +148,7 @@ def backfill_shape(one: Backfill) -> dict[str, Any]:
 _ENDED: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED, RunState.SKIPPED)
 
 
-def estimate_shape(found: Estimate) -> dict[str, Any]:
+def estimate_shape(world: World, found: Estimate) -> dict[str, Any]:
     """What a backfill would come to."""
     wanted = found.wanted
     return {
@@ -163,16 +163,7 @@ def estimate_shape(found: Estimate) -> dict[str, Any]:
         "fires": {str(fate): count for fate, count in sorted(found.fates.items())},
         "firstFireAt": moment(found.first),
         "lastFireAt": moment(found.last),
-        "cost": _cost_shape(found.cost),
-    }
-
-
-def _cost_shape(cost: Cost) -> dict[str, Any]:
-    return {
-        "dollars": round(cost.dollars, 6),
-        "writeUnits": round(cost.write_units),
-        "transitions": round(cost.transitions),
-        "basis": _BASIS,
+        "cost": cost_shape(world, found.cost, BACKFILL),
     }
 
 

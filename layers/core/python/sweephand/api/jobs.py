@@ -12,16 +12,19 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from sweephand.api import bodies
 from sweephand.api.asked import Answer, Asked, answer, asked, no_content
+from sweephand.api.costs import month_shape
 from sweephand.api.cursors import decode_cursor, encode_cursor, instant_in_cursor
 from sweephand.api.definitions import STEP_FIELDS
 from sweephand.api.listing import Wanted, find_jobs
 from sweephand.api.schemas import Change, Cursor, Definition, InPath, Limit, Since, Until, says
 from sweephand.api.shapes import (
+    RECENT_RUNS,
     active_runs,
     day_shape,
     fire_shape,
     job_shape,
     job_shapes,
+    just_ahead,
     ledger_shape,
     moment,
     page,
@@ -43,6 +46,7 @@ from sweephand.engine.put import put
 from sweephand.engine.resume import resume
 from sweephand.engine.rollback import rollback
 from sweephand.engine.share import TEMPLATE
+from sweephand.engine.spending import cost_per_month
 from sweephand.engine.trigger import trigger
 from sweephand.engine.why import why_job
 from sweephand.errors import Conflict, InvalidInput, NotFound, StaleVersion
@@ -105,13 +109,18 @@ def list_jobs(
 
 
 @router.get("/jobs/<job>", **says("getJob", "Show a job", {200: "Job"}, tag=_TAG))
-def get_job(job: InPath, include: Annotated[Literal["deleted"] | None, Query()] = None) -> Answer:
+def get_job(
+    job: InPath, include: Annotated[str | None, Query(pattern="^(deleted|cost|deleted,cost|cost,deleted)$")] = None
+) -> Answer:
     ask = asked()
-    head = ask.world.jobs.head(ask.job(job)) if include else present_head(ask.world, ask.job(job))
+    included = (include or "").split(",")
+    head = ask.world.jobs.head(ask.job(job)) if "deleted" in included else present_head(ask.world, ask.job(job))
     if head is None:
         raise NotFound(f"There is no job {ask.job(job)}.")
-    shape = job_shape(ask.world, head, now=ask.now)
-    return answer(200, {**shape, "nextFires": _next_fires(ask, head)}, ETag=f'"{head.version}"')
+    shape = {**job_shape(ask.world, head, now=ask.now), "nextFires": _next_fires(ask, head)}
+    if "cost" in included:
+        shape["costPerMonth"] = _cost_per_month(ask, head)
+    return answer(200, shape, ETag=f'"{head.version}"')
 
 
 @router.delete("/jobs/<job>", **says("deleteJob", "Delete a job: nothing fires after it", {204: None}, tag=_TAG))
@@ -327,6 +336,15 @@ def _next_fires(ask: Asked, head: Head) -> list[dict[str, Any]]:
         return []
     fires = defined.schedule.fires(ask.now)
     return [fire_shape(defined.schedule, fire_at) for fire_at, _ in zip(fires, range(5), strict=False)]
+
+
+def _cost_per_month(ask: Asked, head: Head) -> dict[str, Any] | None:
+    """As if it were not paused."""
+    defined = job_of(ask.world, head)
+    if defined is None:
+        return None
+    (recent,) = ask.world.runs.recent([head.key], until=just_ahead(ask.now), limit=RECENT_RUNS)
+    return month_shape(ask.world, cost_per_month(defined, now=ask.now, recent=recent.listed))
 
 
 def _cancel_active(ask: Asked, key: JobKey) -> None:

@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from sweephand.api.asked import Answer, Asked, answer, asked
+from sweephand.api.costs import month_shape
 from sweephand.api.jobs import checked_definition
 from sweephand.api.schemas import Definition, says
 from sweephand.api.shapes import differences, fire_shape
@@ -20,10 +21,10 @@ from sweephand.domain.job import JobStatus
 from sweephand.domain.schedule import Schedule
 from sweephand.engine.lookup import version_of
 from sweephand.engine.share import check_references
+from sweephand.engine.spending import A_YEAR, cost_per_month
 
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
-_A_YEAR: Final = timedelta(days=366)
 _SHOWN: Final = 20
 _NOTED_MAX: Final = 10_000
 """Fires that are looked at for notes on clock changes."""
@@ -36,7 +37,9 @@ def plan_job(body: Annotated[Definition, Body()]) -> Answer:
     job = parse(given, namespace=ask.namespace, now=ask.now, operators=ask.operators)
     check_references(ask.world, ask.namespace, job)
     foreseen = _foreseen(ask, job.schedule) if job.schedule else _NOTHING
-    return answer(200, {**foreseen, "difference": _difference(ask, JobName(job.name), document_of(given))})
+    cost = month_shape(ask.world, cost_per_month(job, now=ask.now))
+    difference = _difference(ask, JobName(job.name), document_of(given))
+    return answer(200, {**foreseen, "difference": difference, "costPerMonth": cost})
 
 
 _NOTHING: Final[Mapping[str, Any]] = {
@@ -50,11 +53,11 @@ _NOTHING: Final[Mapping[str, Any]] = {
 
 def _foreseen(ask: Asked, schedule: Schedule) -> dict[str, Any]:
     now = ask.now
-    year = schedule.count(now, now + _A_YEAR)
+    year = schedule.count(now, now + A_YEAR)
     fires: list[dict[str, Any]] = []
     notes: list[str] = []
     by_hour = [0] * 24
-    for number, fire_at in enumerate(schedule.fires(now, now + _A_YEAR)):
+    for number, fire_at in enumerate(schedule.fires(now, now + A_YEAR)):
         if number >= _NOTED_MAX:
             break
         shape = fire_shape(schedule, fire_at)
@@ -67,7 +70,7 @@ def _foreseen(ask: Asked, schedule: Schedule) -> dict[str, Any]:
     return {
         "fires": fires,
         "notes": notes[:_SHOWN],
-        "runsPerDay": round(year / _A_YEAR.days, 3),
+        "runsPerDay": round(year / A_YEAR.days, 3),
         "runsPerYear": year,
         "loadPerHour": by_hour,
     }

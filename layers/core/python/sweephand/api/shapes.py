@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from sweephand.api.costs import spent_shape
 from sweephand.domain.changes import in_words
 from sweephand.domain.dag import state_of
 from sweephand.domain.ids import JobKey, RunId, run_id_of_fire
@@ -19,6 +20,7 @@ from sweephand.domain.status import StatusRow
 from sweephand.engine.lookup import read_versions, version_of
 from sweephand.engine.outputs import output_of
 from sweephand.engine.overview import Overview, TaskSeen, overview_of
+from sweephand.engine.spending import cost_of_run
 from sweephand.engine.subrun import subrun_key
 from sweephand.engine.why import Explained
 from sweephand.ports import Recent, World
@@ -95,8 +97,11 @@ TASKS_SHOWN: Final = 200
 def run_shape(world: World, run: Run) -> Shape:
     """A run with its tasks, up to a bound. Of many, an output that is too large for its run is null."""
     seen = overview_of(world, run)
-    tasks, more = seen.page(limit=TASKS_SHOWN)
-    shape = {**run_row(run), "progress": seen.percent, "tasks": [task_shape(one) for one in tasks]}
+    return _run_shape(seen, *seen.page(limit=TASKS_SHOWN))
+
+
+def _run_shape(seen: Overview, tasks: Sequence[TaskSeen], more: bool) -> Shape:
+    shape = {**run_row(seen.run), "progress": seen.percent, "tasks": [task_shape(one) for one in tasks]}
     return {**shape, **_counts(seen), "moreTasks": more} if seen.is_dag else shape
 
 
@@ -114,8 +119,12 @@ def _counts(seen: Overview) -> Shape:
 
 
 def whole_shape(world: World, run: Run) -> Shape:
-    """The same with its output, wherever that is; a task's own is shown with it where the run is that task."""
-    shape = run_shape(world, run)
+    """The same with what it cost, and its output, wherever that is; a task's own is shown with it where the run is that
+    task."""
+    seen = overview_of(world, run)
+    seen_tasks, more = seen.page(limit=TASKS_SHOWN)
+    cost = cost_of_run(seen, seen_tasks, is_all=not more)
+    shape = {**_run_shape(seen, seen_tasks, more), "cost": spent_shape(world, cost)}
     if not isinstance(run.output, Kept):
         return shape
     output = output_of(world.artifacts, run)

@@ -60,7 +60,7 @@ class Step(Struct, frozen=True):
 
     def encode(self) -> dict[str, Any]:
         """For programs."""
-        told = {field: self.plan.get(field) for field in ("fires", "notes", "runsPerDay")}
+        told = {field: self.plan.get(field) for field in ("fires", "notes", "runsPerDay", "costPerMonth")}
         changes = self.plan["difference"].get("changes", [])
         return {
             "name": self.name,
@@ -253,6 +253,8 @@ def _tell(output: Output, step: Step) -> None:
         for line in difference(step.plan["difference"].get("changes", [])):
             output.say(f"    {line}", {"+": "green", "-": "red"}.get(line[0], "yellow"))
     output.say(f"    {in_words(step.plan)}")
+    if cost := step.plan.get("costPerMonth"):
+        output.say(f"    About ${cost['dollars']:.2f} a month on AWS.")
     for note in step.plan.get("notes") or ():
         output.say(f"    note: {visible(note if isinstance(note, str) else str(note))}")
 

@@ -13,7 +13,7 @@ import click
 from sweephand.cli.documents import strict_json
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, job_argument, job_names, moment, pass_session
-from sweephand.cli.show import at, field, progress, shown, visible
+from sweephand.cli.show import NOTHING, Column, at, field, progress, shown, visible
 from sweephand.errors import InvalidInput, SweephandError
 
 if TYPE_CHECKING:
@@ -38,6 +38,14 @@ _RUNS: Final = (
     at("startedAt", "STARTED"),
     at("endedAt", "ENDED"),
 )
+
+
+def _cost(run: Mapping[str, Any]) -> str:
+    """What it cost, where anybody charges for it."""
+    cost = run.get("cost") or {}
+    return f"about ${cost['dollars']:.6f}" if cost.get("charged") else NOTHING
+
+
 _RUN: Final = (
     *_RUNS,
     field("attempt"),
@@ -45,6 +53,7 @@ _RUN: Final = (
     field("params"),
     field("output"),
     field("rerunOf", "RERUN OF"),
+    Column("cost", _cost),
 )
 TASKS: Final = (
     field("id", "TASK"),

@@ -13,6 +13,14 @@ from sweephand.domain.ledger import FireStatus
 from sweephand.domain.run import RunState
 
 
+class Cost(Told):
+    dollars: float
+    write_units: int
+    transitions: int
+    basis: str
+    charged: bool = Field(description="Whether this place is charged for runs at all: on one machine it is not.")
+
+
 class LastRun(Told):
     run_id: str
     state: RunState
@@ -33,6 +41,7 @@ class Job(Told):
     last_run: LastRun | None
     started_at: Moment | None
     progress: int | None
+    cost_per_month: Cost | None = Field(None, description="Only where it is asked for; null without a schedule.")
     recent_runs: list[LastRun] = Field(
         default_factory=list, description="Only where they are asked for: up to ten, newest first."
     )
@@ -108,13 +117,6 @@ class Backfill(Told):
     note: str | None
 
 
-class Cost(Told):
-    dollars: float
-    write_units: int
-    transitions: int
-    basis: str
-
-
 class BackfillEstimate(Told):
     dry_run: Literal[True]
     from_: Moment = Field(alias="from")
@@ -149,6 +151,7 @@ class Plan(Told):
     runs_per_day: float
     load_per_hour: list[int]
     difference: dict[str, Any]
+    cost_per_month: Cost | None = Field(description="What the schedule would cost; null where there is none.")
 
 
 class FileJob(Told):

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from sweephand.api.answers.jobs import Cost
 from sweephand.api.answers.told import Told
 from sweephand.api.schemas import Moment
 from sweephand.domain.run import RunState, Trigger
@@ -62,6 +63,7 @@ class Run(Told):
     interval_end: str = ""
     tasks: list[TaskRun]
     task_counts: dict[str, int] = Field(default_factory=dict, description="Only of a run of several tasks.")
+    cost: Cost | None = Field(None, description="What it has cost so far; only of a run that is asked for by itself.")
     more_tasks: bool = Field(False, description="Whether there are more than are shown here.")
 
 
