@@ -79,6 +79,23 @@ def test_a_run_is_followed_while_it_runs_and_its_end_is_the_end(server: Server, 
     assert "stderr 1  trouble\n" in run("run", "logs", "followed", name, "--times").stdout
 
 
+def test_each_line_is_shown_while_the_task_that_printed_it_waits_until_somebody_has_seen_it(
+    server: Server, tmp_path: Path
+) -> None:
+    """What is shown late is not shown at all: the task goes on only when its line was seen, or ends in its time-out."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with Client() as client:
+        name = begun(client, "seen", f"for n in 1 2 3 4 5; do echo line $n; cat {gate}; done; echo done")
+        with following("seen", name, "--times") as process:
+            for number in range(1, 6):
+                assert heard(process).endswith(f"stdout 1  line {number}")
+                assert client.run("seen", name)["state"] == "running"
+                gate.write_text("")
+            assert heard(process).endswith("done")
+            assert process.wait(WITHIN_S) == 0
+
+
 def test_every_attempt_is_followed_and_a_failure_is_the_exit_code(server: Server) -> None:
     with Client() as client:
         again = {"attempts": 2, "backoff": "fixed", "delay": "1s"}
