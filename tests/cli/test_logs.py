@@ -129,8 +129,14 @@ def test_what_a_run_left_behind_is_fetched_as_it_was(server: Server) -> None:
         (found,) = client.artifacts("leaving", name)
     assert (found["name"], found["size"]) == ("bytes.bin", 3)
     if found["url"].startswith("/"):  # an address of S3 leads out of this process, where moto is not
+        fetched = httpx.get(server.url + found["url"], trust_env=False)
+        assert fetched.content == b"\0\xff\n"
+        assert fetched.headers["content-disposition"] == "attachment; filename*=UTF-8''bytes.bin"
+        assert httpx.get(server.url + found["url"][:-1], trust_env=False).status_code == 403
+        guarded = f"{server.url}/api/v1/jobs/leaving/runs/{name}/artifacts/file?task=main&attempt=1&name=bytes.bin"
+        assert httpx.get(guarded, trust_env=False).status_code == 401
         token = {"Authorization": f"Bearer {server.token}"}
-        assert httpx.get(server.url + found["url"], headers=token, trust_env=False).content == b"\0\xff\n"
+        assert httpx.get(guarded, headers=token, trust_env=False).content == b"\0\xff\n"
 
 
 def test_a_run_that_is_not_there_is_said_to_be_so(server: Server) -> None:

@@ -19,6 +19,7 @@ from typing import Final, TextIO
 
 from sweephand.api.app import PUBLIC, Api
 from sweephand.api.authorize import Gate
+from sweephand.api.downloads import Downloads
 from sweephand.api.filing import ApiFiling
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
@@ -189,7 +190,8 @@ def _on_sqlite(options: Options) -> Iterator[Engine]:
         issuer = Issuer(key.encode(), url=ISSUER, clock=clock)
         gate = Gate(runtime.world, [issuer.verifier()])
         sockets = Sockets(partial(News, gate, stores.feed, clock), clock=clock, dice=options.dice)
-        yield Engine(_api(runtime.world, issuer, operators, targets), folder, token, runtime, sockets, note)
+        api = _api(runtime.world, issuer, operators, targets, Downloads(key.encode()))
+        yield Engine(api, folder, token, runtime, sockets, note)
 
 
 def _opening(engine: str, jobs: Path | None = None) -> Opening:
@@ -214,8 +216,9 @@ def _aws(targets: Targets | None, clock: Clock) -> dict[str, Operator]:
     return aws_operators(targets, clock=clock)
 
 
-def _api(world: World, issuer: Issuer, operators: Operators, targets: Targets | None) -> Api:
-    return Api(world, issuer=issuer, kinds=_kinds(operators), operators=operators.steps, targets=targets)
+def _api(world: World, issuer: Issuer, operators: Operators, targets: Targets | None, downloads: Downloads) -> Api:
+    kinds, steps = _kinds(operators), operators.steps
+    return Api(world, issuer=issuer, kinds=kinds, operators=steps, targets=targets, downloads=downloads)
 
 
 def _kinds(operators: Operators) -> frozenset[str]:
