@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+import boto3
+
+from sweephand.local.cloud import Deployment
+from sweephand.local.cloud.account import CONFIG, artifacts_bucket
+from sweephand.topology import ARCHIVE, QUEUES, TABLES
 from tests.api.client import Client
+from tests.operators.web import Answering, Web, serving
 
 CANARY: Final = "canary/4f9c2e71+do-not-keep"
 FORMS: Final = (
@@ -20,17 +29,22 @@ FORMS: Final = (
     CANARY[6:],
 )
 
-_SAYS: Final = "import os, sys, json, base64, urllib.parse\ndb = os.environ['DB']\n"
+Jobs = dict[str, dict[str, Any]]
+"""The `run` of each job by its name."""
+_DECLARED: Final = {"secrets": {"DB": "canary"}}
+_LOADS: Final = "import os, sys, json, base64, urllib.parse\n"
+_SAYS: Final = f"{_LOADS}db = os.environ['DB']\n"
+_READS: Final = f"{_LOADS}db = open(os.environ['SWEEPHAND_SECRETS'] + '/DB').read()\n"
 _COMMANDS: Final = {
     "prints": "print('a', db); print('b', db, file=sys.stderr)",
     "encodes": "print(base64.b64encode(db.encode()).decode(), urllib.parse.quote(db, safe=''), json.dumps([db]))",
     "outputs": "json.dump({'url': 'db://' + db, db: [db]}, open(os.environ['SWEEPHAND_OUTPUT'], 'w'))",
+    "outputs-much": "json.dump([db, 'x' * 9_000, db], open(os.environ['SWEEPHAND_OUTPUT'], 'w'))",
     "fails": "print(db, file=sys.stderr); sys.exit(3)",
     "raises": "raise RuntimeError('cannot reach ' + db)",
     "is-cut": "sys.stderr.write('x' * 70_000 + db * 100 + 'y' * 790); sys.exit(3)",
     "reports": "open(os.environ['SWEEPHAND_PROGRESS'], 'w').write(db)",
     "garbles": "open(os.environ['SWEEPHAND_OUTPUT'], 'w').write('{\"' + db)",
-    "templates": "print(os.environ['URL'])",
 }
 _FUNCTIONS: Final = """
 import os
@@ -40,27 +54,106 @@ def looks_up(): return {}[os.environ["DB"]]
 """
 
 
-def jobs(folder: Path) -> dict[str, dict[str, Any]]:
-    """The `run` of each job by its name; the functions' code is put into the folder."""
-    (folder / "saying.py").write_text(_FUNCTIONS)
-    declared = {"secrets": {"DB": "canary"}}
+def programs() -> Jobs:
+    """Commands: what they are given is in their environment."""
     env = {"URL": "db://user:${secrets.DB}@host"}
-    commands = {
-        name: {"command": [sys.executable, "-c", _SAYS + source], "env": env, **declared}
-        for name, source in _COMMANDS.items()
+    sources = {**_COMMANDS, "templates": "print(os.environ['URL'])"}
+    return {
+        name: {"command": [sys.executable, "-c", _SAYS + source], "env": env, **_DECLARED}
+        for name, source in sources.items()
     }
-    functions = {
-        f"function-{name}": {"python": f"saying:{name}", "env": {"PYTHONPATH": str(folder)}, **declared}
+
+
+def functions(folder: Path) -> Jobs:
+    """The same of functions in Python, whose code is put into the folder."""
+    (folder / "saying.py").write_text(_FUNCTIONS)
+    return {
+        f"function-{name}": {"python": f"saying:{name}", "env": {"PYTHONPATH": str(folder)}, **_DECLARED}
         for name in ("returns", "raises", "looks_up")
     }
-    return {**commands, **functions}
 
 
-def created(admin: Client, folder: Path, *, timeout: str) -> list[str]:
-    """Store the canary and the jobs, which fail twice at most; the names of the jobs."""
+def containers() -> Jobs:
+    """The same of containers, which find it in a file."""
+    return {
+        f"container-{name}": {
+            "container": {"image": "team/report:1", "command": [sys.executable, "-c", _READS + source], **_DECLARED}
+        }
+        for name, source in _COMMANDS.items()
+    }
+
+
+# Whoever is asked says again what it was asked, in all that an answer has.
+
+
+def _echo(call: Answering) -> str:
+    return f"{call.path} {call.asked.headers.get('authorization')} {call.asked.body.decode()}"
+
+
+def _answers(call: Answering) -> None:
+    document = {"path": call.path, "asked": dict(call.asked.headers), CANARY: [call.asked.body.decode()]}
+    call.answer(200, json.dumps(document).encode(), Content_Type="application/json")
+
+
+def _marks(call: Answering) -> None:
+    """The last header is cut where it is shown, in the midst of the value."""
+    db = call.asked.headers["authorization"].removeprefix("Bearer ")
+    call.answer(200, db.encode() * 300, ETag=db, X_Request_Id="x" * (256 - len(db) + 5) + db)
+
+
+def _postpones(call: Answering) -> None:
+    """Once; the time to come back is cut where it is shown."""
+    db = call.asked.headers["authorization"].removeprefix("Bearer ")
+    is_known = any(one is not call.asked and one.target == call.path for one in call.web.asked)
+    call.answer(200) if is_known else call.answer(503, Retry_After="x" * (64 - len(db) + 5) + db)
+
+
+_ROUTES: Final = {
+    "answers": _answers,
+    "quotes": lambda call: call.answer(200, _echo(call).encode()),
+    "fails": lambda call: call.answer(500, _echo(call).encode()),
+    "denies": lambda call: call.answer(403, b"x" * 390 + _echo(call).encode()),
+    "marks": _marks,
+    "postpones": _postpones,
+    "leads-on": lambda call: call.answer(302, Location=f"/quotes?again={CANARY}"),
+    "leads-astray": lambda call: call.answer(302, Location=f"ftp://127.0.0.1/{CANARY}"),
+    "leads-inside": lambda call: call.answer(302, Location=f"http://169.254.169.254/{CANARY}?{CANARY}"),
+}
+
+
+@contextmanager
+def asked() -> Iterator[Web]:
+    """Whom requests and sensors ask."""
+    with serving({f"/{name}": route for name, route in _ROUTES.items()}) as web:
+        yield web
+
+
+def was_told(web: Web) -> bool:
+    """Whether the value came to whom it was sent, in every part of a request."""
+    parts = ((one.target, one.headers.get("authorization", ""), one.body) for one in web.asked)
+    return any(all(CANARY in str(part) for part in told) for told in parts)
+
+
+def requests(web: Web, timeout: str) -> Jobs:
+    """Requests that say it in their address, a header and the body, and sensors that say it in the first two."""
+    found: Jobs = {"http-is-no-url": {"http": {"url": "${secrets.DB}", **_DECLARED}}}
+    for name in _ROUTES:
+        spec = {
+            "url": web.url(f"/{name}?{timeout}&db=${{secrets.DB}}"),
+            "headers": {"Authorization": "Bearer ${secrets.DB}"},
+            **_DECLARED,
+        }
+        found[f"http-{name}"] = {"http": {**spec, "method": "POST", "body": {"db": "${secrets.DB}"}}}
+        spec["url"] = web.url(f"/{name}?{timeout}&sensor&db=${{secrets.DB}}")
+        found[f"sensor-{name}"] = {"sensor": {"http": spec, "every": "1s", "timeout": "5s"}}
+    return found
+
+
+def created(admin: Client, jobs: Mapping[str, Mapping[str, Any]], *, timeout: str, attempts: int = 2) -> list[str]:
+    """Store the canary and the jobs, and begin a run of each; the names of the jobs."""
     admin.put("/secrets/canary", {"value": CANARY}, Idempotency_Key="canary")
-    retry = {"attempts": 2, "delays": ["1s"]}
-    named = {f"{name}-{timeout}": run for name, run in jobs(folder).items()}
+    retry = {"attempts": attempts, "delays": ["1s"]}
+    named = {f"{name}-{timeout}": run for name, run in jobs.items()}
     for name, run in named.items():
         admin.post("/jobs", {"name": name, "run": run, "timeout": timeout, "retry": retry}).expect(201)
         admin.post(f"/jobs/{name}/trigger", {}, Idempotency_Key=name).expect(202)
@@ -100,6 +193,37 @@ def shown(admin: Client, names: list[str]) -> list[str]:
             for more in ("", "/why", "/tasks", "/logs", "/artifacts")
         ]
     return [admin.get(path).expect(200).text for path in paths]
+
+
+def stored(deployment: Deployment) -> Iterator[tuple[str, str]]:
+    """Every item, message, object and line that is at rest in an account."""
+    names, dynamodb = deployment.names, boto3.client("dynamodb", config=CONFIG)
+    for table in TABLES:
+        for page in dynamodb.get_paginator("scan").paginate(TableName=names.table(table)):
+            yield from ((table.name, json.dumps(item, default=str, ensure_ascii=False)) for item in page["Items"])
+    for queue in QUEUES:
+        for name in (queue.name, queue.dead):
+            url = deployment.sqs.get_queue_url(QueueName=names.queue(name))["QueueUrl"]
+            while received := deployment.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+                yield from ((name, message["Body"]) for message in received)
+    s3 = boto3.client("s3", config=CONFIG)
+    for name, bucket in ((ARCHIVE, names.of(ARCHIVE)), ("artifacts", artifacts_bucket(names))):
+        for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+            for entry in page.get("Contents", ()):
+                content = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+                yield name, f"{entry['Key']} {content.decode(errors='replace')}"
+    yield from (("logs", line) for line in _logged(names.run_log))
+
+
+def _logged(group: str) -> Iterator[str]:
+    logs = boto3.client("logs", config=CONFIG)
+    for page in logs.get_paginator("describe_log_streams").paginate(logGroupName=group):
+        for stream in page["logStreams"]:
+            where = {"logGroupName": group, "logStreamName": stream["logStreamName"], "startFromHead": True}
+            answer = logs.get_log_events(**where)
+            while answer["events"]:
+                yield from (event["message"] for event in answer["events"])
+                answer = logs.get_log_events(**where, nextToken=answer["nextForwardToken"])
 
 
 def found(text: str | bytes) -> list[str]:

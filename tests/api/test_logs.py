@@ -190,7 +190,7 @@ def test_what_attempts_left_behind_is_listed_with_where_to_fetch_it(virtual: Vir
     fetched = virtual.admin.get(address.removeprefix("/api/v1")).expect(200)
     assert fetched.text == base64.b64encode(b"<script>").decode()  # as API Gateway carries bytes
     assert fetched.headers["content-type"] == "application/octet-stream"
-    assert fetched.headers["content-disposition"] == "attachment"
+    assert fetched.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b.html"
     assert urlparse(address).query == "task=main&attempt=1&name=a+b.html"
     theirs = virtual.callers.role("admin", "team")
     virtual.admin.put("/namespaces/team", {}).expect(201)

@@ -21,8 +21,8 @@ from tests.api.fuzz import JSON, described
 
 NOW: Final = datetime(2026, 11, 16, tzinfo=UTC)
 BYTES_MAX: Final = 260_000
-HIDDEN: Final = {"getKeys"}
-"""For verifiers of sessions, who know where keys are published."""
+HIDDEN: Final = {"getKeys", "download"}
+"""For verifiers of sessions, who know where keys are published; and for whoever was given an address."""
 OPTIONAL_BODIES: Final = {"pauseJob", "resumeJob", "triggerJob", "cancelRun", "rerunRun", "startDagRun"}
 
 

@@ -79,6 +79,23 @@ def test_a_run_is_followed_while_it_runs_and_its_end_is_the_end(server: Server, 
     assert "stderr 1  trouble\n" in run("run", "logs", "followed", name, "--times").stdout
 
 
+def test_each_line_is_shown_while_the_task_that_printed_it_waits_until_somebody_has_seen_it(
+    server: Server, tmp_path: Path
+) -> None:
+    """What is shown late is not shown at all: the task goes on only when its line was seen, or ends in its time-out."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with Client() as client:
+        name = begun(client, "seen", f"for n in 1 2 3 4 5; do echo line $n; cat {gate}; done; echo done")
+        with following("seen", name, "--times") as process:
+            for number in range(1, 6):
+                assert heard(process).endswith(f"stdout 1  line {number}")
+                assert client.run("seen", name)["state"] == "running"
+                gate.write_text("")
+            assert heard(process).endswith("done")
+            assert process.wait(WITHIN_S) == 0
+
+
 def test_every_attempt_is_followed_and_a_failure_is_the_exit_code(server: Server) -> None:
     with Client() as client:
         again = {"attempts": 2, "backoff": "fixed", "delay": "1s"}
@@ -112,8 +129,14 @@ def test_what_a_run_left_behind_is_fetched_as_it_was(server: Server) -> None:
         (found,) = client.artifacts("leaving", name)
     assert (found["name"], found["size"]) == ("bytes.bin", 3)
     if found["url"].startswith("/"):  # an address of S3 leads out of this process, where moto is not
+        fetched = httpx.get(server.url + found["url"], trust_env=False)
+        assert fetched.content == b"\0\xff\n"
+        assert fetched.headers["content-disposition"] == "attachment; filename*=UTF-8''bytes.bin"
+        assert httpx.get(server.url + found["url"][:-1], trust_env=False).status_code == 403
+        guarded = f"{server.url}/api/v1/jobs/leaving/runs/{name}/artifacts/file?task=main&attempt=1&name=bytes.bin"
+        assert httpx.get(guarded, trust_env=False).status_code == 401
         token = {"Authorization": f"Bearer {server.token}"}
-        assert httpx.get(server.url + found["url"], headers=token, trust_env=False).content == b"\0\xff\n"
+        assert httpx.get(guarded, headers=token, trust_env=False).content == b"\0\xff\n"
 
 
 def test_a_run_that_is_not_there_is_said_to_be_so(server: Server) -> None:

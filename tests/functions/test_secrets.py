@@ -22,7 +22,6 @@ from sweephand.local.cloud.functions import Event
 from sweephand.messages import AttemptRun, encode
 from sweephand.settings import Settings
 from sweephand.testing.virtual import SeededDice, VirtualClock
-from sweephand.topology import QUEUES, TABLES
 from tests import canaries
 from tests.api.client import Client
 from tests.canaries import CANARY, found
@@ -38,7 +37,7 @@ class Recorded(Deployment):
 
     def __init__(self, tmp: Path, **more: Any) -> None:
         self.invoked: list[tuple[str, str, str]] = []
-        settings = Settings(shards=1, secret_arns=f"{ALLOWED},{SECRETS}")
+        settings = Settings(shards=1, secret_arns=f"{ALLOWED},{SECRETS}", http_may_reach="127.0.0.1")
         super().__init__(ROOT, tmp=tmp, dice=SeededDice(1), settings=settings, **more)
 
     def invoke(self, name: str, event: Event) -> Any:
@@ -80,22 +79,6 @@ class Place:
         answered: dict[str, Any] = client.get(f"/jobs/{name}/runs/{run_id}").expect(200).json
         return answered
 
-    def stored(self) -> Iterator[tuple[str, str]]:
-        """Every item, message and object of the account."""
-        dynamodb, sqs = boto3.client("dynamodb", config=CONFIG), self.deployment.sqs
-        for table in TABLES:
-            for item in dynamodb.scan(TableName=self.deployment.names.table(table))["Items"]:
-                yield table.name, json.dumps(item, default=str, ensure_ascii=False)
-        for queue in QUEUES:
-            for name in (queue.name, queue.dead):
-                url = sqs.get_queue_url(QueueName=self.deployment.names.queue(name))["QueueUrl"]
-                for message in sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", ()):
-                    yield name, message["Body"]
-        s3 = boto3.client("s3", config=CONFIG)
-        bucket = self.deployment.names.of("archive")
-        for entry in s3.list_objects_v2(Bucket=bucket).get("Contents", ()):
-            yield "archive", s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read().decode()
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
@@ -109,9 +92,14 @@ def test_a_canary_is_found_nowhere(
 ) -> None:
     caplog.set_level(logging.INFO)
     admin, worker = place.role(Role.ADMIN), place.role(Role.OPERATOR)
-    names = [name for timeout in ("30s", "10m") for name in canaries.created(admin, tmp_path, timeout=timeout)]
-    canaries.offer_outside(admin)
-    place.pass_time(minutes=2)
+    with canaries.asked() as web:
+        names: list[str] = []
+        for timeout in ("30s", "10m"):
+            jobs = canaries.programs() | canaries.functions(tmp_path) | canaries.requests(web, timeout)
+            names += canaries.created(admin, jobs, timeout=timeout)
+        canaries.offer_outside(admin)
+        place.pass_time(minutes=2)
+        assert canaries.was_told(web)
     for epoch in (1, 2):
         canaries.work_outside(worker, epoch=epoch)
         place.pass_time(minutes=2)
@@ -122,8 +110,9 @@ def test_a_canary_is_found_nowhere(
     assert _ended(place, names) == {RunState.SUCCEEDED, RunState.FAILED}
     assert not [text for text in answers if found(text)]
     assert sum(r"\u2022" in text for text in answers) > 20
-    assert not [(where, text) for where, text in place.stored() if found(text)]
-    assert {where for where, _ in place.stored()} >= {"jobs", "runs", "control"}
+    rest = list(canaries.stored(place.deployment))
+    assert not [(where, text) for where, text in rest if found(text)]
+    assert {where for where, _ in rest} >= {"jobs", "runs", "control", "archive", "artifacts", "logs"}
     _check_calls(place)
     _check_invocations(place.deployment)
     assert not found(caplog.text)

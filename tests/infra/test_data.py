@@ -6,11 +6,12 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from infra.options import Options
 from sweephand.aws.archive import Archive
 from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.run import Run, RunState
-from sweephand.topology import ARCHIVE, QUEUES, TABLES, UNDELIVERED, Names
-from tests.infra.assembly import Assembly, listed
+from sweephand.topology import ARCHIVE, ARTIFACTS_PREFIX, QUEUES, TABLES, UNDELIVERED, Names
+from tests.infra.assembly import Assembly, Resource, listed
 
 NAMES = Names()
 
@@ -126,6 +127,33 @@ def test_artifacts_and_archive_are_encrypted_with_our_key_and_stay(assembly: Ass
         (rule,) = bucket.properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
         assert rule["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": _key(assembly)}
         assert bucket.whole["DeletionPolicy"] == "Retain", bucket
+
+
+def test_files_of_attempts_go_with_their_runs_and_nothing_else_does(assembly: Assembly) -> None:
+    """Packed code and job files are in the same bucket, and the archive is for good."""
+    assert expiring(assembly, "Artifacts") == [(ARTIFACTS_PREFIX, Options().keep_runs_days)]
+    assert expiring(assembly, "Archive") == []
+
+
+def test_what_was_overwritten_or_deleted_in_a_bucket_that_keeps_goes_after_a_month(assembly: Assembly) -> None:
+    for name in ("Artifacts", "Archive"):
+        rules = bucket_of(assembly, name).properties["LifecycleConfiguration"]["Rules"]
+        gone = [rule["NoncurrentVersionExpiration"] for rule in rules if "NoncurrentVersionExpiration" in rule]
+        assert gone == [{"NoncurrentDays": 30}], name
+        assert all("Prefix" not in rule for rule in rules if "NoncurrentVersionExpiration" in rule), name
+
+
+def bucket_of(assembly: Assembly, name: str) -> Resource:
+    """One of the two that keep something."""
+    (found,) = (one for one in assembly.of("S3::Bucket") if f"Buckets{name}" in one.id)
+    return found
+
+
+def expiring(assembly: Assembly, name: str) -> list[tuple[str, int]]:
+    """What goes by itself: beneath which prefix, and after how many days."""
+    rules = bucket_of(assembly, name).properties["LifecycleConfiguration"]["Rules"]
+    assert all(rule["Status"] == "Enabled" for rule in rules)
+    return [(rule.get("Prefix", ""), rule["ExpirationInDays"]) for rule in rules if "ExpirationInDays" in rule]
 
 
 def test_there_is_one_key_and_it_rotates_and_stays(assembly: Assembly) -> None:

@@ -18,6 +18,7 @@ from infra.node import command, environment
 from infra.options import Options, option_of
 from infra.reviewed import REVIEWED
 from tests.infra.assembly import ROOT, Assembly, listed, synthesized, texts_of
+from tests.infra.test_data import expiring
 
 _PARAMETERS = "arn:aws:ssm:us-east-1:111111111111:parameter/jobs/{namespace}/*"
 _SECRETS = "arn:aws:secretsmanager:us-east-1:111111111111:secret:jobs-*"
@@ -133,7 +134,9 @@ EFFECTS: dict[str, Callable[[Assembly], bool]] = {
     ),
     "event_rules": lambda made: {"sweephand-occur-0", "sweephand-occur-1"} <= made.named("Events::Rule", "Name").keys(),
     "name": lambda made: all(name.startswith("night-shift-") for name in made.named("SQS::Queue", "QueueName")),
-    "keep_runs_days": lambda made: _says(made, "SWEEPHAND_KEEP_RUNS_DAYS", "400"),
+    "keep_runs_days": lambda made: (
+        _says(made, "SWEEPHAND_KEEP_RUNS_DAYS", "400") and expiring(made, "Artifacts") == [("attempts/", 400)]
+    ),
     "log_retention_days": lambda made: {g.properties["RetentionInDays"] for g in made.of("Logs::LogGroup")} == {365},
     "shards": lambda made: _says(made, "SWEEPHAND_SHARDS", "64"),
     "lookahead_minutes": lambda made: _says(made, "SWEEPHAND_LOOKAHEAD_MINUTES", "12"),

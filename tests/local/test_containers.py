@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -11,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.ids import RunKey
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import RunState
 from sweephand.engine.checkpoint import read_checkpoint
+from sweephand.logs import KEPT_BYTES, Line, LogKey
 from tests.local.launched import PLACES, WITHIN_S, Place, on_moto
 from tests.local.waiting import until
 from tests.operators.calls import is_alive
@@ -119,3 +122,55 @@ def test_a_task_of_thirty_steps_whose_agent_is_killed_goes_on_from_its_checkpoin
     run = cloud.ended(key)  # ECS tells that the task has stopped
     assert (run.state, run.output, run.epoch) == (RunState.SUCCEEDED, {"began": 15, "ended": 30}, 2)
     until(lambda: read_checkpoint(cloud.world, key) is None, within_s=WITHIN_S, what="nobody needs it any more")
+
+
+FLOOD = """\
+import sys
+from pathlib import Path
+begun, gate, printed = map(Path, sys.argv[1:])
+begun.touch(); gate.read_text()
+for n in range(100_000):
+    sys.stdout.write(f"{n:06d} {'a line of a thousand letters ' * 34}\\n")
+print("the end", flush=True)
+printed.touch(); gate.read_text()
+"""
+AGENT_GROWS_MAX_MB = 48
+"""Half of what is kept is held until the end, as events; the rest is what is under way."""
+
+
+def test_an_agent_passes_a_hundred_megabytes_on_in_little_memory_and_the_end_is_there(
+    cloud: Place, kind: str, tmp_path: Path
+) -> None:
+    begun, gate, printed = (tmp_path / name for name in ("begun", "gate", "printed"))
+    os.mkfifo(gate)
+    key = cloud.begin(step(kind, FLOOD, str(begun), str(gate), str(printed)))
+    until(begun.exists, within_s=WITHIN_S, what="it works")
+    assert cloud.deployment is not None
+    (agent,) = cloud.deployment.cluster.running
+    before_mb = peak_mb(agent.agent_pid)
+    gate.write_text("")
+    until(printed.exists, within_s=WITHIN_S, what="all is printed")
+    assert peak_mb(agent.agent_pid) - before_mb < AGENT_GROWS_MAX_MB
+    gate.write_text("")
+    run = cloud.ended(key)
+    assert (run.state, run.output["stdout"].splitlines()[-1]) == (RunState.SUCCEEDED, "the end")
+    lines = list(every_line(cloud, key))
+    said = [line for line in lines if line.stream != "system"]
+    assert said[0].text.startswith("000000 a line")
+    assert said[-1].text == "the end"
+    assert sum(len(line.text) for line in lines) < KEPT_BYTES
+    assert sum(line.missing for line in lines) + len(said) == 100_001
+
+
+def every_line(place: Place, key: RunKey) -> Iterator[Line]:
+    log, after = LogKey(key, "main", 1), None
+    while (page := place.world.logs.read(log, after=after, limit=1000)).more or page.lines:
+        yield from page.lines
+        after = page.after
+
+
+def peak_mb(pid: int) -> float:
+    """The most memory that a process has held."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024

@@ -2,12 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
-from tests.local.test_up import refused, up
-from tests.operators.web import serving
+from tests.local.test_up import Up, refused, up
+from tests.operators.web import Answering, serving
+
+WITHIN_S = 60
+
+
+@pytest.fixture(params=["sqlite", "moto"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Up]:
+    """One that may reach itself."""
+    options = ["--no-examples", "--engine", request.param, "--http-may-reach", "127.0.0.1"]
+    with up(tmp_path / "data", *options) as running:
+        yield running
+
+
+def ended(place: Up, name: str, url: str) -> str:
+    """How the only run of a job ends that asks for another of its own, with all rights."""
+    asks = {"url": url, "method": "POST", "headers": {"Authorization": f"Bearer {place.token}"}}
+    place.call("POST", "/jobs", json={"name": name, "run": {"http": asks}, "timeout": "30s"})
+    run = place.await_state(name, place.trigger(name), "failed", within_s=WITHIN_S)
+    assert [one["runId"] for one in place.call("GET", f"/jobs/{name}/runs")["items"]] == [run["runId"]]
+    error: str = run["error"]["error"]
+    return error
+
+
+def test_a_job_cannot_start_itself_by_any_way(place: Up) -> None:
+    def leads_on(asked: Answering) -> None:
+        asked.answer(307, Location=f"{place.url}{asked.path.removeprefix('/leads-on')}")
+
+    def passes_on(asked: Answering) -> None:
+        headers = {name: value for name, value in asked.asked.headers.items() if name != "host"}
+        url = f"{place.url}{asked.path.removeprefix('/passes-on')}"
+        answer = httpx.request(asked.asked.method, url, headers=headers, content=asked.asked.body, trust_env=False)
+        asked.answer(answer.status_code, answer.content)
+
+    def trigger(name: str) -> str:
+        return f"/api/v1/jobs/{name}/trigger"
+
+    routes = {f"/leads-on{trigger('led')}": leads_on, f"/passes-on{trigger('passed')}": passes_on}
+    with serving(routes) as web:
+        assert ended(place, "straight", f"{place.url}{trigger('straight')}") == "Http403"
+        # What is led to another address goes there without its credentials.
+        assert ended(place, "led", web.url(f"/leads-on{trigger('led')}")) == "Http401"
+        assert ended(place, "passed", web.url(f"/passes-on{trigger('passed')}")) == "Http403"
+    assert [one.headers["sweephand-job"] for one in web.asked] == ["led", "passed"]
 
 
 def test_it_reaches_what_it_is_told_and_a_job_cannot_start_itself(tmp_path: Path) -> None:

@@ -9,21 +9,26 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sweephand.api.app import Api
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.access import EVERYWHERE, Role
+from sweephand.domain.kinds import KINDS
 from sweephand.embedded import open_stores
 from sweephand.engine.issue import issue
 from sweephand.errors import Refused
 from sweephand.local import Runtime
+from sweephand.local.cloud import Front
+from sweephand.local.cloud.account import AwsCall, Perform
 from sweephand.local.folder import Folder, open_folder, secrets_key
-from sweephand.operators import Logging, Operators
+from sweephand.operators import Logging, Operators, containers_here
 from tests import canaries
-from tests.api.client import Client
+from tests.api.client import Callers, Client
 from tests.canaries import CANARY, found
+from tests.local.launched import on_moto
 from tests.local.waiting import until
 
 CLOCK = SystemClock()
@@ -34,11 +39,18 @@ ENDED = {"succeeded", "failed", "skipped"}
 def serving(folder: Folder) -> Iterator[Client]:
     """The scheduler on a folder, as `sweephand up` has it, and an administrator."""
     with closing(open_stores(folder.database, clock=CLOCK, secrets_key=partial(secrets_key, folder))) as stores:
-        operators = Operators(folder.work, logging=Logging(stores.logs.open), keep=stores.artifacts.keep)
+        operators = Operators(
+            folder.work,
+            http_may_reach=["127.0.0.1"],
+            logging=Logging(stores.logs.open),
+            keep=stores.artifacts.keep,
+            keep_output=stores.artifacts.keep_output,
+            containers=containers_here(as_processes=True),
+        )
         runtime = Runtime(stores, target=operators, clock=CLOCK, dice=SystemDice(), workers=4)
         token = issue(runtime.world, namespace=EVERYWHERE, role=Role.ADMIN, name="admin", actor="test").text
         with runtime:
-            yield Client(Api(runtime.world), token)
+            yield Client(Api(runtime.world, kinds=frozenset(KINDS), operators=operators.steps), token)
 
 
 def await_ends(admin: Client, names: list[str]) -> set[str]:
@@ -68,13 +80,15 @@ def test_a_canary_is_found_nowhere(
     folder: Folder, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with serving(folder) as admin:
-        names = canaries.created(admin, tmp_path, timeout="30s")
+    with canaries.asked() as web, serving(folder) as admin:
+        own = canaries.programs() | canaries.functions(tmp_path) | canaries.containers()
+        names = canaries.created(admin, own | canaries.requests(web, "30s"), timeout="30s")
         canaries.offer_outside(admin)
         assert await_ends(admin, names) == {"succeeded", "failed"}
         for epoch in (1, 2):
             until(lambda: _offered(admin), within_s=30, what="the work is on offer")
             canaries.work_outside(admin, epoch=epoch)
+        assert canaries.was_told(web)
         answers = canaries.shown(admin, [*names, "outside"])
         assert not [path for path, content in files(folder).items() if found(content)]
     assert not [text for text in answers if found(text)]
@@ -84,6 +98,38 @@ def test_a_canary_is_found_nowhere(
     assert not [row for row in rows(folder) if found(row)]
     assert not found(caplog.text)
     assert not [record for record in caplog.records if found(repr(vars(record)))]
+    assert not found("".join(capfd.readouterr()))
+
+
+def test_a_canary_is_found_nowhere_that_agents_and_containers_reach(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO)
+    calls: list[AwsCall] = []
+
+    def noted(call: AwsCall, perform: Perform) -> Any:
+        calls.append(call)
+        return perform(call.params)
+
+    said = {"container-prints", "container-outputs", "container-fails", "container-is-cut", "prints", "fails"}
+    launched = {name: run for name, run in (canaries.containers() | canaries.programs()).items() if name in said}
+    with on_moto(tmp_path, around=noted) as place:
+        assert place.deployment is not None
+        cluster = place.deployment.cluster
+        admin = Callers(place.world, Front(place.deployment)).platform()
+        names = canaries.created(admin, launched, timeout="20m", attempts=1)
+        assert await_ends(admin, names) == {"succeeded", "failed"}
+        assert len(cluster.tasks) == len(names) == len(said)
+        answers = canaries.shown(admin, names)
+        until(lambda: not cluster.running, within_s=60, what="every agent is gone")
+        rest = list(canaries.stored(place.deployment))
+    assert not [text for text in answers if found(text)]
+    assert sum(r"\u2022" in text for text in answers) > 10
+    assert not [(where, text) for where, text in rest if found(text)]
+    assert sum("•" in text or r"\u2022" in text for where, text in rest if where == "logs") > 5
+    assert not [(call.service, call.operation) for call in calls if found(repr(call.params))]
+    assert {call.operation for call in calls} >= {"RunTask", "PutLogEvents"}
+    assert not found(caplog.text)
     assert not found("".join(capfd.readouterr()))
 
 

@@ -14,12 +14,14 @@ import pytest
 from msgspec.structs import replace
 
 from sweephand.calls import Call, Outcome, Skipped, Succeeded
+from sweephand.domain.images import Permitted
 from sweephand.domain.job import Task
 from sweephand.domain.kinds import read_step
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.errors import InvalidInput
 from sweephand.logs import Line
 from sweephand.operators import Logging, Operators, containers_here
+from sweephand.operators.container import ANY
 from sweephand.secrets import Values
 from tests.local.waiting import until
 from tests.operators.calls import call
@@ -80,8 +82,10 @@ def container(**spec: Any) -> Call:
     return replace(made, task=Task("main", "container", {"image": "team/report:1", **spec}))
 
 
-def place(folder: Path, environ: Mapping[str, str], *, as_processes: bool = False, **more: Any) -> Operators:
-    here = containers_here(environ, as_processes=as_processes)
+def place(
+    folder: Path, environ: Mapping[str, str], *, as_processes: bool = False, images: Permitted = ANY, **more: Any
+) -> Operators:
+    here = containers_here(environ, as_processes=as_processes, images=images)
     return Operators(folder / "work", environ=environ, containers=here, **more)
 
 
@@ -204,6 +208,28 @@ def test_as_a_process_its_command_runs_here_and_its_log_says_so(tmp_path: Path) 
     with pytest.raises(InvalidInput) as refused:
         read_step({"container": {"image": "team/report:1"}}, "run", operators=there.steps)
     assert refused.value.path == "run.container.command"
+
+
+@pytest.mark.parametrize("as_processes", [False, True])
+def test_an_image_that_is_not_listed_is_refused_at_save_and_at_run_and_its_engine_is_not_asked(
+    tmp_path: Path, docker: Path, as_processes: bool
+) -> None:
+    images = Permitted.of(["team/*@sha256:*"], option="container-image", remedy="Start with --container-image '{}'.")
+    environ = {"PATH": f"{docker.parent}:{os.environ['PATH']}"}
+    there = place(tmp_path, environ, as_processes=as_processes, images=images)
+    pinned = f"team/report@sha256:{'a' * 64}"
+    command = python("print('hello')")
+    for image in ("team/report:1", "team/report", f"others/{pinned}"):
+        with pytest.raises(InvalidInput, match="--container-image") as refused:
+            read_step({"container": {"image": image, "command": command}}, "run", operators=there.steps)
+        assert refused.value.path == "run.container.image"
+        outcome = there.execute(container(image=image, command=command))
+        assert isinstance(outcome, Failure)
+        assert (outcome.error, outcome.kind) == ("InvalidInput", FailureClass.PERMANENT)
+    read_step({"container": {"image": pinned, "command": command}}, "run", operators=there.steps)
+    assert there.execute(container(image=pinned, command=command)) == Succeeded({"stdout": "hello"})
+    if not as_processes:
+        assert [words[-4:] for words in told(tmp_path) if words[0] == "run"] == [[pinned, *command]]
 
 
 @pytest.mark.parametrize(

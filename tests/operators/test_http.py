@@ -176,13 +176,15 @@ def test_a_secret_goes_out_in_a_header_and_does_not_come_back(tmp_path: Path) ->
     assert output(outcome)["body"] == "Bearer •••"
 
 
-@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("status", [200, 500, 503])
 def test_where_an_answer_is_cut_no_half_of_a_secret_is_left(tmp_path: Path, status: int) -> None:
     canary = "".join(f"{n:04x}" for n in range(100))
 
     def says_it(call: Answering) -> None:
         said = call.headers["Authorization"].encode()
-        call.answer(status, b"x" * 300 + said + b"x" * 2_200 + said + b"x" * 1_000, Content_Type="text/plain")
+        body = b"x" * 300 + said + b"x" * 2_200 + said + b"x" * 1_000
+        cut = {"ETag": "x" * 230 + said.decode(), "Retry_After": "x" * 40 + said.decode()}
+        call.answer(status, body, Content_Type="text/plain", **cut)
 
     with serving({"/": says_it}) as web:
         headers = {"Authorization": "${secrets.KEY}"}

@@ -30,6 +30,7 @@ class Answering(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     web: Web
+    asked: Asked
 
     def parse_request(self) -> bool:
         if not super().parse_request():
@@ -60,7 +61,8 @@ class Answering(BaseHTTPRequestHandler):
         self.close_connection = True
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
         headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
-        self.web.asked.append(Asked(self.command, self.path, headers, body))
+        self.asked = Asked(self.command, self.path, headers, body)
+        self.web.asked.append(self.asked)
         try:
             self.web.routes.get(self.path.partition("?")[0], _not_found)(self)
         except OSError:

@@ -1,4 +1,7 @@
-"""What happens in each story of each kind: a function for each, named KIND_STORY, that begins the run of a scene."""
+"""What happens in each story of each kind: a function for each, named KIND_STORY, that begins the run of a scene.
+
+Of a sensor, it is what the sensor looks for that has the stories: `sensor_s3_succeeds`.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ from sweephand.local.cloud.functions import FunctionFailed
 from sweephand.operators import Operators
 from tests.local.waiting import until
 from tests.moto_world import Fault, throttled, timed_out
+from tests.operators.aws.account import client
 from tests.operators.calls import is_alive
 from tests.stories.places import NS, Scene
 
@@ -336,14 +340,14 @@ def wait_is_cancelled(scene: Scene) -> None:
     scene.place.advance(minutes=3)
 
 
-def sensor_succeeds(scene: Scene) -> None:
+def sensor_job_succeeds(scene: Scene) -> None:
     found = scene.other("sensed", {"command": ["true"]})
     assert found.state is RunState.SUCCEEDED
     scene.begin({"sensor": {"job": "sensed"}})
     assert scene.run.output["runId"] == found.key.run_id
 
 
-def sensor_recovers(scene: Scene) -> None:
+def sensor_job_recovers(scene: Scene) -> None:
     assert scene.other("unsteady", {"command": ["no-such-program"]}).state is RunState.FAILED
     scene.begin({"sensor": {"job": "unsteady", "every": "1m"}}, retry=RETRY)
     assert scene.waits
@@ -352,16 +356,117 @@ def sensor_recovers(scene: Scene) -> None:
     scene.place.advance(minutes=3)
 
 
-def sensor_times_out(scene: Scene) -> None:
+def sensor_job_times_out(scene: Scene) -> None:
     scene.begin({"sensor": {"job": "absent", "timeout": "2m"}}, retry=RETRY)
     scene.place.advance(minutes=4)
 
 
-def sensor_is_cancelled(scene: Scene) -> None:
+def sensor_job_is_cancelled(scene: Scene) -> None:
     scene.begin({"sensor": {"job": "absent"}}, retry=RETRY)
     assert scene.waits
     scene.cancel()
     scene.place.advance(minutes=2)
+
+
+def _file(scene: Scene, **more: Any) -> Step:
+    return {"sensor": {"s3": {"bucket": "inbox", "key": f"orders/{scene.key.name}"}, "every": "1m", **more}}
+
+
+def _comes(scene: Scene) -> None:
+    client("s3").put_object(Bucket="inbox", Key=f"orders/{scene.key.name}", Body=b"hello")
+
+
+def _looks(scene: Scene) -> int:
+    return scene.place.aws.calls.count("call.ListObjectsV2")
+
+
+def sensor_s3_succeeds(scene: Scene) -> None:
+    scene.begin(_file(scene))
+    assert scene.waits
+    _comes(scene)
+    scene.place.advance(minutes=2)
+    assert (scene.run.output["size"], _looks(scene)) == (5, 2)
+
+
+def sensor_s3_fails(scene: Scene) -> None:
+    denied = Fault(refusal("AccessDenied", "ListObjectsV2", status=403))
+    _calls(scene, _file(scene), "ListObjectsV2", denied, retry=RETRY)
+    assert scene.run.failure is not None
+    assert scene.run.failure.error == "AccessDenied"
+
+
+def sensor_s3_recovers(scene: Scene) -> None:
+    _comes(scene)
+    _calls(scene, _file(scene), "ListObjectsV2", throttled("ListObjectsV2"), timed_out(), retry=RETRY)
+    assert scene.waits
+    scene.place.advance(minutes=3)
+    assert _looks(scene) == 3
+
+
+def sensor_s3_times_out(scene: Scene) -> None:
+    scene.begin(_file(scene, timeout="2m"), retry=RETRY)
+    scene.place.advance(minutes=4)
+    assert _looks(scene) == 3
+
+
+def sensor_s3_is_cancelled(scene: Scene) -> None:
+    """While it looks for what is there: nobody wants to know any more."""
+    scene.begin(_file(scene), retry=RETRY)
+    assert scene.waits
+    _comes(scene)
+    scene.place.aws.next["call.ListObjectsV2"].append(scene.cancel)
+    scene.place.advance(minutes=2)
+    assert _looks(scene) == 2
+
+
+def _page(scene: Scene, answers: Callable[[Any], None], **more: Any) -> Step:
+    return {"sensor": {**_url(scene, answers), "every": "1m", **more}}
+
+
+def _asked(scene: Scene) -> int:
+    return sum(one.target == f"/{scene.key.name}" for one in scene.place.web.asked)
+
+
+def sensor_http_succeeds(scene: Scene) -> None:
+    answers = iter(((404, b""), (200, b"hello")))
+    scene.begin(_page(scene, lambda call: call.answer(*next(answers))))
+    assert scene.waits
+    scene.place.advance(minutes=2)
+    assert (scene.run.output["size"], _asked(scene)) == (5, 2)
+
+
+def sensor_http_fails(scene: Scene) -> None:
+    away = {"Location": "http://169.254.169.254/latest"}
+    led_astray = scene.other("led-astray", _page(scene, lambda call: call.answer(302, **away)))
+    assert led_astray.failure is not None
+    assert (led_astray.failure.error, led_astray.failure.kind) == ("TargetRefused", FailureClass.PERMANENT)
+    scene.begin(_page(scene, lambda call: call.answer(403)), retry=RETRY)
+    assert scene.run.failure is not None
+    assert scene.run.failure.error == "Http403"
+
+
+def sensor_http_recovers(scene: Scene) -> None:
+    statuses = iter((503, 200))
+    scene.begin(_page(scene, lambda call: call.answer(next(statuses))), retry=RETRY)
+    assert scene.waits
+    scene.place.advance(minutes=2)
+    assert _asked(scene) == 2
+
+
+def sensor_http_times_out(scene: Scene) -> None:
+    """Each look ends in time without an answer, and at last the sensor."""
+    scene.begin(_page(scene, _drips, timeout="2m"), timeout=0.3, retry=RETRY)
+    assert scene.waits
+    scene.place.advance(minutes=4)
+    assert _asked(scene) == 3
+
+
+def sensor_http_is_cancelled(scene: Scene) -> None:
+    scene.begin(_page(scene, lambda call: call.answer(404)), retry=RETRY)
+    assert scene.waits
+    scene.cancel()
+    scene.place.advance(minutes=2)
+    assert _asked(scene) == 1
 
 
 def _named(scene: Scene, name: str) -> Any:

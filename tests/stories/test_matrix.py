@@ -9,6 +9,7 @@ import pytest
 from sweephand.domain.kinds import KINDS
 from sweephand.domain.retry import FailureClass
 from sweephand.domain.run import RunState
+from sweephand.domain.sensor import SENSOR, SUBJECTS
 from sweephand.engine.complete import TIMEOUT
 from tests.stories import plots
 from tests.stories.places import Place, Scene, on_moto, on_sqlite
@@ -21,20 +22,29 @@ ELSEWHERE = {
 }
 ABSENT = {
     ("wait", "recovers"): "it asks nobody but the clock: nothing of it can fail for a while",
-    ("sensor", "fails"): "what it looks for comes or does not: the end of its time is its only failure",
+    ("sensor.job", "fails"): "it asks this place's own records: the run comes or does not, and nobody can refuse it",
 }
-ATTEMPTS = {("sensor", "recovers"): 1}
-"""Of a story that recovers: the sensor's other job does, and its own attempt goes on."""
+ATTEMPTS = {(f"sensor.{subject}", "recovers"): 1 for subject in SUBJECTS}
+"""Of a story that recovers: a look that failed is no failed attempt, and the sensor's own goes on."""
 
 Plot = Callable[[Scene], None]
 
 
 def plot_of(kind: str, story: str) -> Plot | None:
-    told = plots.SENT.get(kind, {}).get(story) or getattr(plots, f"{kind}_{story}", None)
+    told = plots.SENT.get(kind, {}).get(story) or getattr(plots, f"{kind.replace('.', '_')}_{story}", None)
     return told if callable(told) else None
 
 
-TOLD = [(kind, story) for kind in KINDS if kind not in ELSEWHERE for story in STORIES if (kind, story) not in ABSENT]
+def told_of() -> Iterator[str]:
+    """Every kind, and of a sensor everything that it can look for."""
+    for kind in KINDS:
+        if kind == SENSOR:
+            yield from (f"{SENSOR}.{subject}" for subject in SUBJECTS)
+        elif kind not in ELSEWHERE:
+            yield kind
+
+
+TOLD = [(kind, story) for kind in told_of() for story in STORIES if (kind, story) not in ABSENT]
 
 
 @pytest.fixture(scope="module", params=["sqlite", "moto"])
@@ -48,6 +58,7 @@ def test_every_kind_has_every_story_or_a_reason_why_not() -> None:
     missing = [f"{kind}: {story}" for kind, story in TOLD if plot_of(kind, story) is None]
     assert missing == []
     assert [one for one in ABSENT if plot_of(*one) is not None] == [], "a reason for what is there"
+    assert {kind for kind, _ in ABSENT} <= set(told_of())
     assert ELSEWHERE.keys() <= KINDS.keys()
 
 
@@ -55,7 +66,7 @@ def test_every_kind_has_every_story_or_a_reason_why_not() -> None:
 def test_a_story(place: Place, kind: str, story: str) -> None:
     plot = plot_of(kind, story)
     assert plot is not None
-    scene = Scene(place, f"{kind.lower()}-{story.replace('_', '-')}")
+    scene = Scene(place, f"{kind.lower().replace('.', '-')}-{story.replace('_', '-')}")
     place.aws.execution = {}
     place.aws.next.clear()
     place.aws.calls.clear()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain.images import SIZES, Images
+from sweephand.domain.images import SIZES, Images, Permitted
 from sweephand.domain.kinds import read_step
 from sweephand.errors import InvalidInput
 
@@ -72,6 +72,26 @@ def test_by_default_no_image_may_run() -> None:
 def test_an_entry_that_names_no_image_is_refused(wrong: str) -> None:
     with pytest.raises(InvalidInput):
         Images.of([wrong])
+
+
+@pytest.mark.parametrize(
+    ("image", "is_right"),
+    [(f"any/thing@{DIGEST}", True), (f"tool:1@{DIGEST}", True), ("any/thing:1", False), ("tool", False)],
+)
+def test_a_list_can_ask_for_digests_only(image: str, is_right: bool) -> None:
+    pinned = Permitted.of(["*@sha256:*"], option="list", remedy="Write '{}' into the list.")
+    if is_right:
+        pinned.check(image, "image")
+        return
+    with pytest.raises(InvalidInput, match=f"Write '{image}' into the list") as refused:
+        pinned.check(image, "image")
+    assert refused.value.path == "image"
+
+
+def test_where_there_is_no_list_any_image_may_run_and_nothing_that_is_none() -> None:
+    Permitted().check("any/thing:1", "image")
+    with pytest.raises(InvalidInput, match="names no image"):
+        Permitted().check("-v/:/host", "image")
 
 
 def test_every_size_of_fargate_is_right_and_no_other() -> None:

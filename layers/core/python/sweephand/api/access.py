@@ -117,8 +117,8 @@ LEAST_ROLE: Final[Mapping[str, Role]] = MappingProxyType(
     }
 )
 
-PUBLIC_CALLS: Final = frozenset({"getHealth", "getKeys"})
-"""These need no token, and tell nothing that needs one."""
+PUBLIC_CALLS: Final = frozenset({"getHealth", "getKeys", "download"})
+"""These need no token, and tell nothing that needs one; the address of a download is signed instead."""
 
 PLATFORM_CALLS: Final = frozenset({"putNamespace", "deleteNamespace"})
 """Only those to whom every namespace is open may make or remove one."""

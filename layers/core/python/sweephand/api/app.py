@@ -34,6 +34,7 @@ from sweephand.api import (
 from sweephand.api.access import PUBLIC_CALLS, check_access
 from sweephand.api.asked import Answer, Asked, Ending, asking
 from sweephand.api.authorize import Gate, from_context
+from sweephand.api.downloads import DOWNLOAD, Downloads
 from sweephand.api.problems import problem, problem_of
 from sweephand.api.reading import (
     BODY_BYTES_MAX,
@@ -71,7 +72,7 @@ __all__ = ["PUBLIC", "Api"]
 PREFIX: Final = "/v1"
 """The stage is `api`: outside, paths begin with /api/v1."""
 _TYPE: Final = "content-type"
-PUBLIC: Final = frozenset({("GET", "/v1/health"), ("GET", "/v1/jwks.json")})
+PUBLIC: Final = frozenset({("GET", "/v1/health"), ("GET", "/v1/jwks.json"), ("GET", f"/v1{DOWNLOAD}")})
 """Methods and paths that need no token."""
 
 _SAFE: Final = frozenset({"GET", "HEAD"})
@@ -104,6 +105,7 @@ class Api:
         kinds: frozenset[str] = _BUILT_IN,
         operators: Installed = _CAREFUL,
         targets: Targets | None = None,
+        downloads: Downloads | None = None,
         alone: bool = False,
     ) -> None:
         self._world = world
@@ -111,6 +113,7 @@ class Api:
         self._issuer = issuer
         self._kinds = kinds | (targets.kinds if targets else frozenset())
         self._targets = targets
+        self._downloads = downloads
         self._operators = operators
         self._throttle = Throttle()
         self._stopping = threading.Event()
@@ -163,7 +166,18 @@ class Api:
         body = body_of(event, bytes_max=bytes_max) if unsafe else None
         key = idempotency_key_of(event) if unsafe else None
         asking(
-            Asked(self._world, caller, event, self._kinds, self._operators, key, self._issuer, ending, self._targets)
+            Asked(
+                self._world,
+                caller,
+                event,
+                self._kinds,
+                self._operators,
+                key,
+                self._issuer,
+                ending,
+                self._targets,
+                self._downloads,
+            )
         )
         headers = {name: value for name, value in (event.get("headers") or {}).items() if name.lower() != _TYPE}
         told = {

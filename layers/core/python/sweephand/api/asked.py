@@ -13,6 +13,7 @@ from aws_lambda_powertools.event_handler import Response
 from msgspec import Struct
 
 from sweephand.api import reading
+from sweephand.api.downloads import Downloads
 from sweephand.api.reading import header, version_of
 from sweephand.api.refusals import VersionNeeded
 from sweephand.domain.access import Caller
@@ -57,6 +58,8 @@ class Asked(Struct, frozen=True):
     """When whoever waits for something should stop waiting."""
     targets: Targets | None = None
     """What tasks may call on AWS, where they can at all."""
+    downloads: Downloads | None = None
+    """Who signs addresses of files; None where the store does, or nobody."""
 
     @property
     def namespace(self) -> Namespace:

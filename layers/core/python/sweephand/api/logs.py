@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Annotated, Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -15,8 +15,9 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sweephand.api.asked import Answer, answer, asked
+from sweephand.api.asked import Answer, Asked, answer, asked
 from sweephand.api.cursors import decode_cursor, encode_cursor
+from sweephand.api.downloads import DOWNLOAD, TICKET_PATTERN
 from sweephand.api.runs import found_run
 from sweephand.api.schemas import CURSOR_PATTERN, TASK_PATTERN, InPath, Limit, says
 from sweephand.api.shapes import moment, page
@@ -87,7 +88,7 @@ def list_artifacts(job: InPath, run: InPath, task: Annotated[str | None, Query(p
     for key in _newest(_keys(ask.world, found, task, None)):
         about = {"task": key.task, "attempt": key.attempt}
         for one in kept.listed(key):
-            url = kept.url(key, one.name) or _address(job, run, {**about, "name": one.name})
+            url = kept.url(key, one.name) or _address(ask, key, job, run, one.name)
             items.append({"name": one.name, "size": one.size, **about, "url": url})
     return answer(200, page(items, None))
 
@@ -105,11 +106,30 @@ def read_artifact(
 ) -> Answer:
     ask = asked()
     (key,) = _keys(ask.world, found_run(ask, job, run), task, attempt)
+    return _file(ask, key, name)
+
+
+@router.get(
+    DOWNLOAD, **says("download", "Fetch a file by the address that it was given", {200: None}, tag="runs", public=True)
+)
+def download(ticket: Annotated[str, Query(pattern=TICKET_PATTERN)]) -> Answer:
+    """Whoever was given the address may have the file, as long as it is one; nothing else is asked."""
+    ask = asked()
+    if ask.downloads is None:
+        raise NotFound("Files are not fetched here: the list of artifacts says where.")
+    return _file(ask, *ask.downloads.opened(ticket, now=ask.now))
+
+
+def _file(ask: Asked, key: LogKey, name: str) -> Answer:
     content = ask.world.artifacts.read(key, name)
     if content is None:
-        raise NotFound(f"Attempt {attempt} of run {key.run} left no such file behind.")
+        raise NotFound(f"Attempt {key.attempt} of run {key.run} left no such file behind.")
     # Never shown by a browser as what it may claim to be: it is somebody else's.
-    headers: dict[str, str | list[str]] = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+    saved_as = quote(name.rpartition("/")[2], safe="")
+    headers: dict[str, str | list[str]] = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{saved_as}",
+        "X-Content-Type-Options": "nosniff",
+    }
     fetched = Response(200, "application/octet-stream", b64encode(content).decode(), headers=headers)
     fetched.base64_encoded = True
     return fetched
@@ -123,8 +143,12 @@ def _newest(keys: Sequence[LogKey]) -> list[LogKey]:
     return [key for key in keys if key.attempt > last[key.task] - _ATTEMPTS_LISTED]
 
 
-def _address(job: str, run: str, query: dict[str, Any]) -> str:
-    return f"/api/v1/jobs/{job}/runs/{run}/artifacts/file?{urlencode(query)}"
+def _address(ask: Asked, key: LogKey, job: str, run: str, name: str) -> str:
+    """Of a file that only the API serves; where nobody signs addresses, it takes the caller's token."""
+    if ask.downloads is not None:
+        return ask.downloads.address(key, name, now=ask.now)
+    query = urlencode({"task": key.task, "attempt": key.attempt, "name": name})
+    return f"/api/v1/jobs/{job}/runs/{run}/artifacts/file?{query}"
 
 
 class _Read(Struct, frozen=True):

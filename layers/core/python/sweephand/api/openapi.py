@@ -12,6 +12,7 @@ from sweephand import __version__
 from sweephand.api import definitions
 from sweephand.api.access import LEAST_ROLE, PUBLIC_CALLS
 from sweephand.api.asked import Answer, answer
+from sweephand.api.downloads import DOWNLOAD
 from sweephand.api.problems import PROBLEM
 from sweephand.api.reading import IDEMPOTENCY_KEY, VERSION
 from sweephand.api.resolver import Resolver
@@ -59,6 +60,8 @@ _IDEMPOTENCY_KEY: Final = _header(
     "The same call again under the same key, within 24 hours, is answered again and done once.",
     {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY}$"},
 )
+_HIDDEN: Final = ("/jwks.json", DOWNLOAD)
+"""For verifiers of sessions, who know where keys are published; and for whoever was given an address."""
 _IF_MATCH: Final = _header(
     "If-Match", "The version that the change is based on; `*`: any.", {"type": "string", "pattern": f"^({VERSION})$"}
 )
@@ -94,7 +97,8 @@ def _document(resolver: Resolver, kinds: Collection[str], operators: Installed) 
     made = resolver.get_openapi_schema(title="Sweephand", version=__version__, security_schemes=schemes)
     document: dict[str, Any] = made.model_dump(by_alias=True, exclude_none=True, mode="json")
     document["servers"] = [{"url": "/api/v1"}]
-    document["paths"].pop("/jwks.json")  # for verifiers of sessions, who know where keys are published
+    for hidden in _HIDDEN:
+        document["paths"].pop(hidden)
     components = document["components"]["schemas"]
     for name in _UNKNOWN_TO_US:
         components.pop(name, None)

@@ -47,6 +47,12 @@ SHELLS: Final = ("bash", "zsh", "fish")
     "--containers-as-processes", is_flag=True, help="Run the commands of containers here, without their images."
 )
 @click.option(
+    "--container-image",
+    multiple=True,
+    metavar="IMAGE",
+    help="Of which images containers may be made; * matches, as in team/* or *@sha256:*. Without it: of any.",
+)
+@click.option(
     "--jobs",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
@@ -67,6 +73,7 @@ def up(
     aws_target: tuple[str, ...],
     aws_action: tuple[str, ...],
     containers_as_processes: bool,
+    container_image: tuple[str, ...],
     jobs: Path | None,
     keep_jobs: bool,
     verbose: bool,
@@ -87,6 +94,7 @@ def up(
         aws_targets=aws_target,
         aws_actions=aws_action,
         containers_as_processes=containers_as_processes,
+        container_images=container_image,
         jobs=jobs,
         keep_jobs=keep_jobs,
     )

@@ -1,4 +1,4 @@
-"""Which images tasks may run, and in which sizes: a list that whoever operates the place has written; by default, none.
+"""Which images tasks may run, and in which sizes: a list that whoever operates the place has written.
 
 An entry is the name of an image in which `*` stands for anything: `registry.example.org/team/*` means all of the team's
 images in any version, `registry.example.org/team/report@sha256:*` only those that are named by their digest.
@@ -17,7 +17,7 @@ from sweephand.domain.fields import shown
 from sweephand.domain.kinds import Offer
 from sweephand.errors import InvalidInput
 
-__all__ = ["ARM", "CPU_DEFAULT", "MEMORY_DEFAULT", "SIZES", "X86", "Images", "check_image"]
+__all__ = ["ARM", "CPU_DEFAULT", "MEMORY_DEFAULT", "SIZES", "X86", "Images", "Permitted"]
 
 ARM: Final = "arm64"
 X86: Final = "x86_64"
@@ -40,6 +40,7 @@ SIZES: Final[Mapping[int, tuple[int, ...]]] = MappingProxyType(
 )
 """The sizes of Fargate: the memory in MB that goes with each number of CPU units, of which 1,024 are one CPU."""
 
+_REMEDY: Final = "List it in the option containerImages of the deployment."
 _PATTERN: Final = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._:/@*-]{0,1023}", re.ASCII)
 _IMAGE: Final = re.compile(
     r"(?P<name>[a-z0-9][A-Za-z0-9._-]*(:\d+)?(/[a-z0-9][a-z0-9._-]*)*)"
@@ -48,8 +49,32 @@ _IMAGE: Final = re.compile(
 )
 
 
+class Permitted(Struct, frozen=True):
+    """The images that may run in a place; any image, where there is no list."""
+
+    patterns: tuple[str, ...] | None = None
+    remedy: str = ""
+    """What allows another, where `{}` is its name."""
+
+    @classmethod
+    def of(cls, patterns: Iterable[str], *, option: str, remedy: str) -> Self:
+        """The list as it was written; an entry that could name no image is refused."""
+        return cls(_listed(patterns, option), remedy)
+
+    def check(self, image: str, path: str) -> None:
+        """Refuse what names no image, and one that is not in the list.
+
+        A template is no part of a name, so that what runs is what was allowed.
+        """
+        if not _IMAGE.fullmatch(image):
+            raise InvalidInput(f"{shown(image)} names no image: write it as registry.example.org/team/report:1.", path)
+        if self.patterns is not None and not any(_covers(pattern, image) for pattern in self.patterns):
+            remedy = self.remedy.format(image)
+            raise InvalidInput(f"Tasks may not run the image {shown(image)} here. {remedy}", path)
+
+
 class Images(Struct, frozen=True):
-    """What containers may be made of on Fargate."""
+    """What containers may be made of on Fargate; by default, of nothing."""
 
     patterns: tuple[str, ...] = ()
     architectures: frozenset[str] = frozenset({ARM})
@@ -57,12 +82,7 @@ class Images(Struct, frozen=True):
     @classmethod
     def of(cls, patterns: Iterable[str], architectures: Iterable[str] = (ARM,)) -> Self:
         """The list as it was written; an entry that could name no image is refused."""
-        listed = tuple(patterns)
-        for one in listed:
-            if not _PATTERN.fullmatch(one):
-                message = f"{shown(one)} names no images: write it as registry.example.org/team/* or as an image."
-                raise InvalidInput(message, "containerImages")
-        return cls(listed, frozenset(architectures))
+        return cls(_listed(patterns, "containerImages"), frozenset(architectures))
 
     @property
     def offer(self) -> Offer:
@@ -76,7 +96,7 @@ class Images(Struct, frozen=True):
 
     def check(self, spec: Mapping[str, Any], path: str) -> None:
         """Refuse an image that is not in the list, and a size that Fargate does not have."""
-        self._check_image(str(spec.get("image", "")), f"{path}.image")
+        Permitted(self.patterns, _REMEDY).check(str(spec.get("image", "")), f"{path}.image")
         cpu, memory = size_of(spec)
         if cpu not in SIZES:
             known = ", ".join(map(str, SIZES))
@@ -91,18 +111,6 @@ class Images(Struct, frozen=True):
             known = " or ".join(sorted(self.architectures))
             raise InvalidInput(f"Agents of this deployment are made for {known} only.", f"{path}.architecture")
 
-    def _check_image(self, image: str, path: str) -> None:
-        check_image(image, path)
-        if not any(_covers(pattern, image) for pattern in self.patterns):
-            remedy = "List it in the option containerImages of the deployment."
-            raise InvalidInput(f"Tasks may not run the image {shown(image)} here. {remedy}", path)
-
-
-def check_image(image: str, path: str) -> None:
-    """Refuse what names no image; a template is no part of a name, so that what runs is what was allowed."""
-    if not _IMAGE.fullmatch(image):
-        raise InvalidInput(f"{shown(image)} names no image: write it as registry.example.org/team/report:1.", path)
-
 
 def size_of(spec: Mapping[str, Any]) -> tuple[int, int]:
     """CPU units and MB of memory; the least memory of its CPU where only that is said."""
@@ -116,6 +124,15 @@ def size_of(spec: Mapping[str, Any]) -> tuple[int, int]:
 def architecture_of(spec: Mapping[str, Any]) -> str:
     """What its image is made for."""
     return str(spec.get("architecture") or ARM)
+
+
+def _listed(patterns: Iterable[str], option: str) -> tuple[str, ...]:
+    listed = tuple(patterns)
+    for one in listed:
+        if not _PATTERN.fullmatch(one):
+            message = f"{shown(one)} names no images: write it as registry.example.org/team/* or as an image."
+            raise InvalidInput(message, option)
+    return listed
 
 
 def _covers(pattern: str, image: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from sweephand.domain.bounds import USUAL, Bounds
+from sweephand.domain.images import Permitted
 from sweephand.domain.targets import Targets
 from sweephand.local.folder import Folder
 from sweephand.local.gateway import Api
@@ -45,6 +46,8 @@ class Options(Struct, frozen=True):
     """A folder whose job files are scanned."""
     keep_jobs: bool = False
     """Whether jobs stay whose files are removed."""
+    images: Permitted = Permitted()
+    """Which images containers may be made of."""
 
 
 class Engine(Struct, frozen=True):

@@ -19,11 +19,13 @@ from typing import Final, TextIO
 
 from sweephand.api.app import PUBLIC, Api
 from sweephand.api.authorize import Gate
+from sweephand.api.downloads import Downloads
 from sweephand.api.filing import ApiFiling
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.addresses import Allowed
 from sweephand.domain.bounds import parse_bounds
+from sweephand.domain.images import Permitted
 from sweephand.domain.targets import AWS_KINDS, Remedy, Targets
 from sweephand.embedded import open_stores
 from sweephand.engine.look import KINDS as LOOKS
@@ -50,6 +52,7 @@ INTERRUPTED: Final = 130
 EXTERNAL: Final = "external"
 """What workers elsewhere run."""
 REMEDY: Final = Remedy("Start with --aws-target '{}' to allow it.", "Start with --aws-action '{}' to allow it.")
+IMAGE_REMEDY: Final = "Start with --container-image '{}' to allow it."
 AS_PROCESSES_NOTE: Final = "Containers run as processes of this machine: their images are not used."
 ISSUER: Final = "urn:sweephand:local"
 """The same on every port: processes that share a folder believe each other's sessions."""
@@ -69,6 +72,7 @@ def up(
     containers_as_processes: bool = False,
     jobs: Path | None = None,
     keep_jobs: bool = False,
+    container_images: Sequence[str] = (),
 ) -> int:
     """Serve until Ctrl-C or SIGTERM; the exit code. Starting again goes on where it ended, or where it was killed."""
     logging.basicConfig(
@@ -79,6 +83,7 @@ def up(
         Allowed.parse(http_may_reach, "http-may-reach")
         targets = Targets.of(aws_targets, aws_actions, remedy=REMEDY)
         bounds = parse_bounds(task_limits, "task-limit")
+        images = Permitted.of(container_images, option="container-image", remedy=IMAGE_REMEDY)
         listening = listen(port)
     except InvalidInput as error:
         return _failed(error.message)
@@ -97,6 +102,7 @@ def up(
         containers_as_processes,
         jobs,
         keep_jobs,
+        images if container_images else Permitted(),
     )
     with listening, _Stopping() as stopping:
         try:
@@ -169,7 +175,7 @@ def _on_sqlite(options: Options) -> Iterator[Engine]:
             also=_aws(targets, clock),
             bounds=options.bounds,
             code=Unpacked(folder.unpacked, stores.packs.read),
-            containers=containers_here(as_processes=options.containers_as_processes),
+            containers=containers_here(as_processes=options.containers_as_processes, images=options.images),
         )
         runtime = Runtime(stores, target=operators, clock=clock, dice=options.dice, workers=options.workers)
         with folder.locked():
@@ -184,7 +190,8 @@ def _on_sqlite(options: Options) -> Iterator[Engine]:
         issuer = Issuer(key.encode(), url=ISSUER, clock=clock)
         gate = Gate(runtime.world, [issuer.verifier()])
         sockets = Sockets(partial(News, gate, stores.feed, clock), clock=clock, dice=options.dice)
-        yield Engine(_api(runtime.world, issuer, operators, targets), folder, token, runtime, sockets, note)
+        api = _api(runtime.world, issuer, operators, targets, Downloads(key.encode()))
+        yield Engine(api, folder, token, runtime, sockets, note)
 
 
 def _opening(engine: str, jobs: Path | None = None) -> Opening:
@@ -209,8 +216,9 @@ def _aws(targets: Targets | None, clock: Clock) -> dict[str, Operator]:
     return aws_operators(targets, clock=clock)
 
 
-def _api(world: World, issuer: Issuer, operators: Operators, targets: Targets | None) -> Api:
-    return Api(world, issuer=issuer, kinds=_kinds(operators), operators=operators.steps, targets=targets)
+def _api(world: World, issuer: Issuer, operators: Operators, targets: Targets | None, downloads: Downloads) -> Api:
+    kinds, steps = _kinds(operators), operators.steps
+    return Api(world, issuer=issuer, kinds=kinds, operators=steps, targets=targets, downloads=downloads)
 
 
 def _kinds(operators: Operators) -> frozenset[str]:

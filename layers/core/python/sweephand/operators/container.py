@@ -1,7 +1,8 @@
 """`container`: a program in an image of its own, by docker or podman, whichever this machine has.
 
 It gets one folder of the attempt's, and nothing else of this machine: no other mount, no rights, no socket. Where there
-is neither, a step is refused with the reason, unless the place was told to run its command as a process of its own.
+is neither, a step is refused with the reason, unless the place was told to run its command as a process of its own. A
+place may list the images; without a list, any of them may run: whoever edits jobs here runs programs as they like.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from sweephand.calls import MOUNTED, Call, Files, Outcome, container_variables
-from sweephand.domain.images import check_image
+from sweephand.domain.images import Permitted
 from sweephand.domain.kinds import Offer
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.domain.templates import as_text
@@ -29,6 +31,7 @@ __all__ = ["AsProcess", "ByEngine", "Containing", "Nowhere", "containers_here", 
 logger: Final = logging.getLogger("sweephand.operators")
 
 ENGINES: Final = ("docker", "podman")
+ANY: Final = Permitted()
 AS_PROCESSES: Final = "--containers-as-processes"
 _ANSWERS_WITHIN_S: Final = 10.0
 _REMOVED_WITHIN_S: Final = 30.0
@@ -45,11 +48,13 @@ class Containing(Operator, Protocol):
     def offer(self) -> Offer: ...
 
 
-def containers_here(environ: Mapping[str, str] = os.environ, *, as_processes: bool = False) -> Containing:
-    """What runs containers on this machine."""
+def containers_here(
+    environ: Mapping[str, str] = os.environ, *, as_processes: bool = False, images: Permitted = ANY
+) -> Containing:
+    """What runs containers on this machine, and of which images."""
     base = inherited(environ)
     if as_processes:
-        return AsProcess(base)
+        return AsProcess(base, images)
     found = next((path for engine in ENGINES if (path := shutil.which(engine, path=environ.get("PATH")))), None)
     if found is None:
         return Nowhere("there is neither docker nor podman on this machine")
@@ -60,7 +65,7 @@ def containers_here(environ: Mapping[str, str] = os.environ, *, as_processes: bo
         return Nowhere(f"{Path(found).name} does not answer")
     if asked.returncode:
         return Nowhere(f"{Path(found).name} is installed, and its engine does not answer")
-    return ByEngine(found, environ)
+    return ByEngine(found, environ, images)
 
 
 class Nowhere:
@@ -81,16 +86,18 @@ class Nowhere:
 
 
 class AsProcess:
-    """Runs what a container would run, as a process of this machine: the image is not looked at."""
+    """Runs what a container would run, as a process of this machine: of the image, only the name is looked at."""
 
-    def __init__(self, base: Mapping[str, str]) -> None:
+    def __init__(self, base: Mapping[str, str], images: Permitted = ANY) -> None:
         self._base = base
+        self._images = images
 
     @property
     def offer(self) -> Offer:
-        return Offer(_with_a_command)
+        return Offer(self._read)
 
     def execute(self, attempt: Attempt) -> Outcome:
+        self._images.check(attempt.call.task.spec["image"], "image")
         words = [*words_of(attempt, "entrypoint"), *words_of(attempt, "command")]
         if not words:
             raise InvalidInput(_WITHOUT_COMMAND, "command")
@@ -101,19 +108,27 @@ class AsProcess:
         own = {"HOME": str(files.work), **self._base, "TMPDIR": str(files.tmp), **own_variables(attempt)}
         return run(attempt, words, env=own | container_variables(attempt.call, files), cwd=files.work)
 
+    def _read(self, value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+        if not value.get("command") and not value.get("entrypoint"):
+            raise InvalidInput(_WITHOUT_COMMAND, f"{path}.command")
+        return _read(self._images, value, path)
+
 
 class ByEngine:
     """Runs containers by the command line of docker or podman, which is the same as far as it is used here."""
 
-    def __init__(self, program: str, environ: Mapping[str, str]) -> None:
+    def __init__(self, program: str, environ: Mapping[str, str], images: Permitted = ANY) -> None:
         self._program = program
         self._environ = dict(environ)
+        self._images = images
 
     @property
     def offer(self) -> Offer:
-        return Offer(_named)
+        return Offer(partial(_read, self._images))
 
     def execute(self, attempt: Attempt) -> Outcome:
+        # Again: the list may have become shorter since the job was saved.
+        self._images.check(attempt.call.task.spec["image"], "image")
         files = attempt.place.files
         leave_secrets(attempt.call, files)
         # Its user is the image's own: whoever that is may write here, and nobody else gets to this folder.
@@ -179,14 +194,8 @@ def _ended(attempt: Attempt, code: int | None, quoted: str) -> Outcome | None:
     return Failure("NotStarted", f"The container was not started: {quoted}")
 
 
-def _with_a_command(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    if not value.get("command") and not value.get("entrypoint"):
-        raise InvalidInput(_WITHOUT_COMMAND, f"{path}.command")
-    return _named(value, path)
-
-
-def _named(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    check_image(str(value.get("image", "")), f"{path}.image")
+def _read(images: Permitted, value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    images.check(str(value.get("image", "")), f"{path}.image")
     return value
 
 

@@ -15,6 +15,7 @@ from socket import gaierror
 from typing import Any, Final
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sweephand import __version__
 from sweephand.calls import Outcome, Succeeded
@@ -92,7 +93,7 @@ class Http:
                 return _unanswered(request.url, error)
             finally:
                 line.close()
-            return judge(request, response)
+            return judge(request, _without_values(response, attempt.redact))
 
         errand = Errand(work, leave=line.cut)
         attempt.cancellation.stops_by(errand.stop)
@@ -142,6 +143,13 @@ def _promised(attempt: Attempt) -> dict[str, str]:
 
 
 # What came of it.
+
+
+def _without_values(response: Response, redact: Redactor) -> Response:
+    """Its headers are cut where they are shown, and half a value would not be recognised; the body comes later."""
+    if not redact:
+        return response
+    return replace(response, headers={name: redact(value) for name, value in response.headers.items()})
 
 
 def _unanswered(url: Url, error: OSError | HTTPException) -> Failure:

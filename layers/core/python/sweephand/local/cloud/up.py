@@ -46,7 +46,7 @@ def on_moto(options: Options) -> Iterator[Engine]:
             sdk_actions=" ".join(options.targets.actions),
             url=options.address,
             origin=options.address,
-            container_images="*" if options.containers_as_processes else "",
+            container_images=" ".join(options.images.patterns or "*") if options.containers_as_processes else "",
         ),
         containers=containers,
     )
