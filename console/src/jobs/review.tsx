@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import type { Shape } from "../api/client";
 import type { OwnNamespace } from "../api/namespace";
 import { ApiError } from "../api/problem";
+import { Actor } from "../ui/actor";
 import { Dialog } from "../ui/dialog";
 import { Button, Loading, Moment, Notice, Wrong } from "../ui/parts";
 import { Changes, Diff } from "./diff";
@@ -138,7 +139,7 @@ function SomebodyElse({ job, written, base, newer, goOn, onClose }: ReviewProps 
         {newer.versions.map((version) => (
           <li key={version.version} className="stack">
             <span className="soft">
-              Version {version.version}, <Moment at={version.createdAt} />, by {version.createdBy}
+              Version {version.version}, <Moment at={version.createdAt} />, by <Actor id={version.createdBy} />
             </span>
             <Changes summary={version.summary} label={`What version ${version.version} changed`} />
           </li>

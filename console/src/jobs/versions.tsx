@@ -7,6 +7,7 @@ import { answer, api, type Shape } from "../api/client";
 import { useNamespace } from "../api/namespace";
 import { ApiError } from "../api/problem";
 import { useMay } from "../lib/roles";
+import { Actor } from "../ui/actor";
 import { Confirm } from "../ui/dialog";
 import { Button, Found, Moment, Notice, Sheet } from "../ui/parts";
 import { say } from "../ui/toasts";
@@ -76,7 +77,7 @@ export function Versions({ job }: { job: string }) {
                   </label>
                   <div className="stack grow">
                     <span className="soft">
-                      <Moment at={version.createdAt} /> by {version.createdBy}
+                      <Moment at={version.createdAt} /> by <Actor id={version.createdBy} />
                       {version === newest && " · in force"}
                     </span>
                     <Changes summary={version.summary} label={`What version ${version.version} changed`} />
