@@ -17,6 +17,8 @@ AXE: Final = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
 WITHIN_MS: Final = 20_000
 """How long something may take to be on screen: a busy machine is no defect."""
 
+expect.set_options(timeout=WITHIN_MS)
+
 _FLAGS: Final = (
     "--no-sandbox",
     "--disable-gpu",
