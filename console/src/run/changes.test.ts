@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { News } from "./changes";
-import { merge } from "./list";
+import { mayBeIn, merge } from "./list";
 import { again } from "./outcome";
 import type { RunInList } from "./rows";
 import type { Run, Task } from "./tasks";
@@ -60,6 +60,23 @@ describe("a list of runs", () => {
   it("takes what is newer from its head, and puts it where it belongs", () => {
     const { runs } = merge([row("3", "running"), row("1", "failed")], [row("4", "queued"), row("3", "succeeded")]);
     expect(runs.map(({ runId, state }) => `${runId} ${state}`)).toEqual(["4 queued", "3 succeeded", "1 failed"]);
+  });
+});
+
+describe("a change on a list of runs", () => {
+  const any = { state: "", job: "", tag: "", from: "", to: "" };
+  const change = { jobId: "etl", runId: "20261116T060000Z.1", state: "queued" };
+
+  it.each([
+    [any, true],
+    [{ ...any, job: "other" }, false],
+    [{ ...any, job: "etl", state: "queued" }, true],
+    [{ ...any, state: "failed" }, false],
+    [{ ...any, from: "2026-11-16T05:59:00Z" }, true],
+    [{ ...any, from: "2026-11-16T06:01:00Z" }, false],
+    [{ ...any, to: "2026-11-16T05:00:00Z" }, false],
+  ])("is about a run that may be in it: %o", (asked, isIn) => {
+    expect(mayBeIn(asked, change)).toBe(isIn);
   });
 });
 

@@ -21,12 +21,16 @@ const HEAD = 100;
 const HEAD_LEAST_MS = 400;
 const SHOW_LEAST_MS = 150;
 const ALL_LEAST_MS = 6_000;
+/** The list is derived from the runs, and may be a moment behind what is heard of them. */
+const MISSED_MOST = 5;
 const LOOK_MS = 30_000;
 const LOOK_ALONE_MS = 5_000;
 
 interface Heard {
   change: Change;
   at: number;
+  /** How often the newest runs were asked for and it was not among them. */
+  missed: number;
 }
 
 export interface RunList {
@@ -69,17 +73,30 @@ export function useRunList(asked: Asked): RunList {
   useEffect(() => {
     const all = new Pace(() => askAll(), ALL_LEAST_MS, 10);
     const shows = new Pace(async () => show(), SHOW_LEAST_MS);
-    const unknown = () => [...heard.keys()].some((key) => !known.current.keys.has(key));
-    const heads = new Pace(async () => {
-      await askHead();
-      // Not among the newest, such as a run of a backfill: it is somewhere further down.
-      window.setTimeout(() => unknown() && all.ask(), SHOW_LEAST_MS);
-    }, HEAD_LEAST_MS);
+    const missing = (keys: ReadonlySet<string>) =>
+      [...heard].filter(
+        ([key, { change, missed }]) => missed < MISSED_MOST && !keys.has(key) && mayBeIn(asked, change),
+      );
+    const heads = new Pace(
+      async () => {
+        const { data } = await askHead();
+        const newest = new Set((data?.items ?? []).map(keyOfRun));
+        const left = missing(known.current.keys).filter(([key]) => !newest.has(key));
+        for (const [, one] of left) {
+          one.missed += 1;
+          // Not among the newest, such as a run of a backfill: it is somewhere further down.
+          if (one.missed === MISSED_MOST) all.ask();
+        }
+        if (left.length) heads.ask();
+      },
+      HEAD_LEAST_MS,
+      2,
+    );
     const end = live.hear(
       (changes) => {
         for (const change of changes) if (change.runId && !change.taskId) hearOf(heard, change);
         shows.ask();
-        if (unknown()) heads.ask();
+        if (missing(known.current.keys).length) heads.ask();
       },
       () => heard.clear(),
     );
@@ -87,13 +104,15 @@ export function useRunList(asked: Asked): RunList {
       end();
       for (const pace of [all, shows, heads]) pace.stop();
     };
-  }, [heard, askAll, askHead]);
+  }, [asked, heard, askAll, askHead]);
   const askedAt = Math.max(pages.dataUpdatedAt, head.dataUpdatedAt);
   // biome-ignore lint/correctness/useExhaustiveDependencies: more was heard where there is more to show
-  const runs = useMemo(
-    () => changed(merged.runs, heard, askedAt).filter(({ state }) => !asked.state || state === asked.state),
-    [merged, heard, askedAt, asked.state, seen],
-  );
+  const runs = useMemo(() => {
+    const last = pages.hasNextPage ? (merged.runs.at(-1)?.runId ?? "") : "";
+    const fresh = asked.tag ? [] : unlisted(asked, merged.keys, heard).filter(({ runId }) => runId > last);
+    const all = fresh.length ? merge(merged.runs, fresh).runs : merged.runs;
+    return changed(all, heard, askedAt).filter(({ state }) => !asked.state || state === asked.state);
+  }, [merged, heard, askedAt, asked, pages.hasNextPage, seen]);
   const { fetchNextPage, isFetchingNextPage } = pages;
   return {
     runs,
@@ -140,7 +159,34 @@ export function merge(rows: readonly RunInList[], head: readonly RunInList[]): M
 function hearOf(heard: Map<string, Heard>, change: Change): void {
   const key = keyOfRun({ jobId: change.jobId, runId: change.runId ?? "" });
   const before = heard.get(key);
-  if (!before || before.change.seq < change.seq) heard.set(key, { change, at: Date.now() });
+  if (before && before.change.seq >= change.seq) return;
+  heard.set(key, { change, at: Date.now(), missed: before?.missed ?? 0 });
+}
+
+/** Runs that were heard of before the list knows them: what is not known of them yet is left out. */
+function unlisted(asked: Asked, keys: ReadonlySet<string>, heard: ReadonlyMap<string, Heard>): RunInList[] {
+  return [...heard].flatMap(([key, { change, missed }]) => {
+    const at = firedAt(change.runId ?? "");
+    if (at === null || missed >= MISSED_MOST || keys.has(key) || !mayBeIn(asked, change)) return [];
+    const run = { jobId: change.jobId, runId: change.runId ?? "", state: change.state as RunInList["state"] };
+    const rest = { reason: null, attempt: 1, startedAt: null, endedAt: null, trigger: "" as RunInList["trigger"] };
+    return [{ ...rest, ...run, fireAt: new Date(at).toISOString() }];
+  });
+}
+
+/** Whether the list could hold the run that a change is about; of its tags, a change says nothing. */
+export function mayBeIn({ state, job, from, to }: Asked, change: Pick<Change, "jobId" | "runId" | "state">): boolean {
+  if ((job && job !== change.jobId) || (state && state !== change.state)) return false;
+  const at = firedAt(change.runId ?? "");
+  return at === null || ((!from || at >= Date.parse(from)) && (!to || at <= Date.parse(to)));
+}
+
+/** A run's id begins with its fire time, such as 20261116T060000Z. */
+function firedAt(runId: string): number | null {
+  const [, ...parts] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(runId) ?? [];
+  if (parts.length !== 6) return null;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.map(Number);
+  return Date.UTC(year, month - 1, day, hour, minute, second);
 }
 
 /** The rows with what was heard since they were asked for; what has ended stays so. */
@@ -151,7 +197,7 @@ export function changed(
 ): readonly RunInList[] {
   if (heard.size === 0) return runs;
   return runs.map((run) => {
-    const news = hasEnded(run.state) ? undefined : heard.get(keyOfRun(run));
+    const news = hasEnded(run.state) && run.trigger ? undefined : heard.get(keyOfRun(run));
     if (!news || (news.at < askedAt && !hasEnded(news.change.state))) return run;
     const { state, reason, attempt, at } = news.change;
     const when = typeof at === "string" ? at : null;
