@@ -167,10 +167,10 @@ class _Packing:
         self._packer: Packer | None = None
 
     def packed(self, one: Written) -> tuple[Written, Pack | None]:
-        from sweephand.cli.packing import Packer, is_packed, with_code  # late: most files need none of it
+        from sweephand.cli.packing import Packer, has_packed, with_code  # late: most files need none of it
 
         needs = one.needs
-        if needs is None or not any(is_packed(task["run"], needs) for task in one.document["tasks"]):
+        if needs is None or not has_packed(one.document, needs):
             return one, None
         if self._packer is None:
             self._packer = Packer(self._client.code.target)
