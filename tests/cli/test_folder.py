@@ -64,7 +64,7 @@ def test_the_example_is_planned_applied_run_changed_and_pruned(server: Server, f
     (folder / "shop" / "orders.json").write_text('{"eu": [1], "us": [2]}')
     changed = run("apply", "-f", "sales", *LABEL, "--dry-run", code=2).stdout
     assert "~ daily-sales: to change (version 1), sales/daily.py" in changed
-    assert f'code: "{first}" → ' in changed
+    assert f"task load: run.code {first} → " in changed
     assert "Plan: 1 to change, 1 unchanged." in changed
     run("apply", "-f", "sales", *LABEL)
     assert codes("daily-sales") != {first}

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sweephand.cli.documents import Errors, Written, read_each
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, pass_session, report
-from sweephand.cli.show import Output, difference, local, progress, visible
+from sweephand.cli.show import Output, local, progress, visible
 from sweephand.errors import Conflict, InvalidInput, NotFound, SweephandError
 
 if TYPE_CHECKING:
@@ -61,13 +61,14 @@ class Step(Struct, frozen=True):
     def encode(self) -> dict[str, Any]:
         """For programs."""
         told = {field: self.plan.get(field) for field in ("fires", "notes", "runsPerDay")}
-        changes = self.plan["difference"].get("changes", [])
+        difference = self.plan["difference"]
         return {
             "name": self.name,
             "file": self.written.source or None,
             "action": self.action,
             "version": self.version,
-            "changes": changes,
+            "changes": difference.get("changes", []),
+            "summary": difference.get("summary", []),
             **told,
             "outcome": self.outcome,
         }
@@ -249,9 +250,8 @@ def _tell(output: Output, step: Step) -> None:
     output.say(f"{sign} {visible(step.name)}: {_WORDS[step.action]}{version}, {source}", style)
     if step.action in ("none", "delete"):
         return
-    if step.action == "change":
-        for line in difference(step.plan["difference"].get("changes", [])):
-            output.say(f"    {line}", {"+": "green", "-": "red"}.get(line[0], "yellow"))
+    for line in step.plan["difference"].get("summary") or ():
+        output.say(f"    {visible(line)}", style)
     output.say(f"    {in_words(step.plan)}")
     for note in step.plan.get("notes") or ():
         output.say(f"    note: {visible(note if isinstance(note, str) else str(note))}")
