@@ -59,6 +59,21 @@ def test_the_only_task_that_asks_need_not_be_named() -> None:
         assert run(script, "run", "reject", "etl", "r").exit_code == 1
 
 
+def test_a_rerun_says_which_tasks_count_as_done() -> None:
+    words = ["--from", "failed", "--mark", "load=succeeded", "--mark", "each[3]=skipped", "--note", "by hand"]
+    with scripted(Answer(202, {"runId": "r.1"})) as script:
+        assert run(script, "run", "rerun", "etl", "r", *words).exit_code == 0
+    marks = {"load": "succeeded", "each[3]": "skipped"}
+    assert json.loads(script.questions[0].body) == {"from": "failed", "mark": marks, "note": "by hand"}
+
+
+@pytest.mark.parametrize("words", [("etl", "r", "--mark", "load"), ("etl", "--mark", "load=skipped", "--since", "2h")])
+def test_a_mark_is_a_task_and_a_state_of_one_run(words: tuple[str, ...]) -> None:
+    with scripted(Answer(500)) as script:
+        assert run(script, "run", "rerun", *words).exit_code == 64
+    assert script.questions == []
+
+
 @pytest.mark.parametrize(
     ("start", "body"),
     [("failed", {"from": "failed"}), ("load", {"from": "task", "task": "load"}), ("all", {"from": "all"})],

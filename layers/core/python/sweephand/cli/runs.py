@@ -234,6 +234,8 @@ def cancel(session: Session, /, job: str | None, run_id: str | None, task: str |
     "--from", "start", default="all", metavar="all|failed|TASK", help="Which tasks: all, what failed, or from one on."
 )
 @click.option("--task", help="With --from task: the first task to run again.")
+@click.option("--mark", "marks", multiple=True, metavar="TASK=STATE", help="With --from failed: succeeded or skipped.")
+@click.option("--note", help="Why, for the record.")
 @click.option("--state", type=click.Choice(STATES), help="Without RUN: every run in this state; failed if not given.")
 @click.option("--since", help="Without RUN: every run that fired since then, such as 2h; 1d if not given.")
 @click.option("--tag", help="Without RUN: every run of jobs with this tag.")
@@ -241,19 +243,41 @@ def cancel(session: Session, /, job: str | None, run_id: str | None, task: str |
 @click.option("-y", "--yes", is_flag=True, help="Ask no question.")
 @pass_session
 def rerun(
-    session: Session, /, job: str | None, run_id: str | None, start: str, task: str | None, **chosen: Any
+    session: Session,
+    /,
+    job: str | None,
+    run_id: str | None,
+    start: str,
+    task: str | None,
+    marks: tuple[str, ...],
+    note: str | None,
+    **chosen: Any,
 ) -> None:
-    """Run a run's fire again, or every run that the options choose and that was not run again since."""
+    """Run a run's fire again, or every run that the options choose and that was not run again since.
+
+    With --mark, a task that failed is not run again: it counts as TASK=succeeded or TASK=skipped, and what comes after
+    it goes on.
+    """
     if job is not None and run_id is not None:
         _check_alone(chosen)
         if task is None and start not in ("all", "failed", "task"):
             start, task = "task", start
-        answer = session.client.rerun(job, run_id, start=start, task=task)
+        answer = session.client.rerun(job, run_id, start=start, task=task, mark=_marks(marks), note=note)
         session.output.answer(answer, f"{visible(job)} has the run {visible(answer['runId'])}.")
         return
-    if start != "all" or task is not None:
-        raise click.UsageError("--from and --task need JOB and RUN.")
+    if start != "all" or task is not None or marks or note is not None:
+        raise click.UsageError("--from, --task, --mark and --note need JOB and RUN.")
     _bulk(session, "rerun", job, **chosen)
+
+
+def _marks(given: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for one in given:
+        task, equals, state = one.partition("=")
+        if not task or not equals:
+            raise click.UsageError(f"--mark is TASK=succeeded or TASK=skipped, and not {one!r}.")
+        found[task] = state
+    return found
 
 
 def _check_alone(chosen: Mapping[str, Any]) -> None:

@@ -317,7 +317,12 @@ _SIXTH: Final[Migration] = (
     """,
 )
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+_SEVENTH: Final[Migration] = (
+    # Which tasks of a rerun are over by somebody's word.
+    "ALTER TABLE runs ADD COLUMN marks TEXT",
+)
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
 
 _SWITCH_TRIES: Final = 200
 _SWITCH_PAUSE_S: Final = 0.05
