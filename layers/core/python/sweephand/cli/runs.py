@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import islice
 from json import JSONDecodeError
 from threading import Event
@@ -14,6 +14,7 @@ from sweephand.cli.documents import strict_json
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, job_argument, job_names, moment, pass_session
 from sweephand.cli.show import at, field, progress, shown, visible
+from sweephand.cli.tree import as_tree
 from sweephand.errors import InvalidInput, SweephandError
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ STATES: Final = ("queued", "running", "retrying", "succeeded", "failed", "cancel
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled", "skipped"})
 NOT_DONE: Final = frozenset({"failed", "cancelled"})
 
-_DEPTH_SHOWN: Final = 12
-_INSTANCE: Final = "["
 _FIRST_LOOK_S: Final = 0.1
 _LOOK_S_MAX: Final = 2.0
 
@@ -185,20 +184,6 @@ def _show(session: Session, found: dict[str, Any]) -> None:
         session.output.say(
             f"There are more tasks: sweephand run tasks {visible(found['jobId'])} {visible(found['runId'])}"
         )
-
-
-def as_tree(tasks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The tasks as they came, each further in than the deepest that it needs, and instances within theirs."""
-    depth: dict[str, int] = {}
-    ahead = [dict(task) for task in tasks]
-    for _ in range(_DEPTH_SHOWN):
-        before = dict(depth)
-        for task in ahead:
-            needs = [before[need] for need in task.get("needs") or () if need in before]
-            depth[task["id"]] = min(max(needs, default=-1) + 1 + (_INSTANCE in task["id"]), _DEPTH_SHOWN)
-        if depth == before:
-            break
-    return [{**task, "id": "  " * depth[task["id"]] + task["id"]} for task in ahead]
 
 
 @run.command(example="sweephand run cancel daily-report 20261116T060000Z")
