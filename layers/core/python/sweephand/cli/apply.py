@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -140,9 +140,9 @@ def _labelled(one: Written, labels: tuple[str, ...]) -> Written:
 
 def _planned(client: Client, written: list[Written], errors: Errors) -> list[Step]:
     """Every document's effect; what is wrong is added to the errors."""
-    written = _distinct(written, errors)
+    written = distinct(written, errors)
     steps = []
-    packing = _Packing(client)
+    packing = Packing(client.code.target)
     with progress("Checking", len(written)) as told:
         for done, one in enumerate(written, 1):
             try:
@@ -160,11 +160,11 @@ def _planned(client: Client, written: list[Written], errors: Errors) -> list[Ste
     return steps
 
 
-class _Packing:
-    """Packs what documents need."""
+class Packing:
+    """Packs what documents need; for which target, is asked when something needs wheels."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, target: Callable[[], Mapping[str, Any]]) -> None:
+        self._target = target
         self._packer: Packer | None = None
 
     def packed(self, one: Written) -> tuple[Written, Pack | None]:
@@ -174,12 +174,12 @@ class _Packing:
         if needs is None or not has_packed(one.document, needs):
             return one, None
         if self._packer is None:
-            self._packer = Packer(self._client.code.target)
+            self._packer = Packer(self._target)
         pack: Pack = self._packer.pack(needs)
         return replace(one, document=with_code(one.document, needs, pack)), pack
 
 
-def _distinct(written: list[Written], errors: Errors) -> list[Written]:
+def distinct(written: list[Written], errors: Errors) -> list[Written]:
     """The documents without those whose job another one names too: which of them is meant, nobody knows."""
     found: dict[str, list[Written]] = {}
     for n, one in enumerate(written):
