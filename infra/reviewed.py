@@ -71,6 +71,7 @@ REVIEWED: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     ("App/Functions", "L1", "Python 3.13 is what the vendor layer's wheels are pinned for; both move together."),
     ("App/Functions/ScanRole", _JOB_FILES, "Job files have names of their users' choosing."),
+    ("App/Functions/ScanRole", _CODE, _OBJECTS),
     *((f"App/Functions/{one}Role", _ATTEMPTS, _OBJECTS) for one in ("Api", "Attempt", "Advance")),
     ("App/Functions/ApiRole", _CODE, _OBJECTS),
     ("App/Containers/TaskRole", _ATTEMPTS, _OBJECTS),

@@ -208,6 +208,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
             },
             queues=_SEND_RUNS,
             job_files=("s3:ListBucket", "s3:GetObject"),
+            packs=("s3:GetObject",),
         ),
         "api": Rights(
             tables={

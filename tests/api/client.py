@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 from urllib.parse import parse_qsl
@@ -28,7 +27,6 @@ from sweephand.domain.duration import parse_duration
 from sweephand.domain.fields import instant
 from sweephand.domain.ids import JobName, Namespace
 from sweephand.embedded import PACE, Stores, open_stores
-from sweephand.engine.follow import follow
 from sweephand.engine.issue import issue
 from sweephand.local import Runtime
 from sweephand.local.cloud import Deployment, Front, Later
@@ -286,15 +284,9 @@ class VirtualEmbedded(VirtualScheduler):
         self.api: Behind = Api(self._world)
         self.callers = Callers(self._world, self.api)
         self.admin = self.callers.platform()
-        self._batches = count()
-        self._seen = 0
 
     def go_on(self, **parts: float) -> None:
         self.advance(timedelta(**parts))
-        while changed := self._stores.feed.read(self._seen, 500):
-            self._seen = changed[-1][0]
-            follow(self._world, f"batch-{next(self._batches)}", [run for _, run in changed])
-            self.advance()
 
     def jump(self, **parts: float) -> None:
         self._clock.move(self.now + timedelta(**parts))

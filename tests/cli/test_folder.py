@@ -64,7 +64,7 @@ def test_the_example_is_planned_applied_run_changed_and_pruned(server: Server, f
     (folder / "shop" / "orders.json").write_text('{"eu": [1], "us": [2]}')
     changed = run("apply", "-f", "sales", *LABEL, "--dry-run", code=2).stdout
     assert "~ daily-sales: to change (version 1), sales/daily.py" in changed
-    assert f'code: "{first}" → ' in changed
+    assert f"task load: run.code {first} → " in changed
     assert "Plan: 1 to change, 1 unchanged." in changed
     run("apply", "-f", "sales", *LABEL)
     assert codes("daily-sales") != {first}
@@ -204,3 +204,17 @@ def test_a_pack_can_be_stored_by_hand(server: Server, home: Path) -> None:
     (home / "bad.zip").write_bytes(b"no zip")
     assert "It is no zip" in run("code", "put", "bad.zip", code=1).stderr
     assert "cannot be read" in run("code", "put", "gone.zip", code=1).stderr
+
+
+def test_a_python_job_of_a_template_needs_no_task_of_its_own(server: Server) -> None:
+    template = {"parameters": {"word": {"type": "string"}}, "command": ["echo", "${with.word}"]}
+    Path("echoing.yaml").write_text(json.dumps(template))
+    run("template", "put", "echoing", "-f", "echoing.yaml")
+    Path("made.py").write_text(
+        "from sweephand import job\n\n\n"
+        "@job(template='echoing', with_={'word': 'hello'}, publishes=['words'])\n"
+        "def hello():\n    'Says it.'\n"
+    )
+    assert "Applied 1 of 1." in run("apply", "-f", "made.py").stdout
+    made = asked("get", "hello")
+    assert (made["tasks"][0]["run"]["command"], made["publishes"]) == (["echo", "hello"], ["words"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.cli.show import Output, at, difference, field, local, shown, visible
+from sweephand.cli.show import Output, at, field, local, shown, visible
 
 ROWS: list[dict[str, Any]] = [
     {"jobId": "report", "status": "active", "nextFireAt": "2026-11-16T06:00:00Z", "tags": ["a", "b"]},
@@ -107,23 +107,6 @@ def test_times_are_local_with_their_offset(monkeypatch: pytest.MonkeyPatch, zone
 def test_what_is_no_time_stays_as_it_is() -> None:
     assert local(None) == "-"
     assert local("soon\x07") == "soon\\x07"
-
-
-def test_a_difference_says_what_comes_goes_and_changes() -> None:
-    changes: list[dict[str, Any]] = [
-        {"path": "schedule.cron", "before": "0 6 * * *", "after": "0 7 * * *"},
-        {"path": "tags", "before": None, "after": ["a"]},
-        {"path": "timeout", "before": 60, "after": None},
-        {"path": "params.x", "before": False, "after": 0},
-        {"path": "description", "before": "x" * 500, "after": "\x1b"},
-    ]
-    first, second, third, fourth, fifth = difference(changes)
-    assert first == '~ schedule.cron: "0 6 * * *" → "0 7 * * *"'
-    assert second == '+ tags: ["a"]'
-    assert third == "- timeout: 60"
-    assert fourth == "~ params.x: false → 0"
-    assert len(fifth) < 450
-    assert fifth.endswith('… → "\\u001b"')
 
 
 def test_values_in_a_line() -> None:

@@ -85,14 +85,24 @@ def test_apply_shows_a_plan_and_a_second_time_finds_nothing_to_do(server: Server
     assert [one["action"] for one in asked("apply", "-f", "jobs")] == ["none"] * 3
 
 
-def test_apply_shows_what_changes_field_by_field(server: Server) -> None:
-    apply("changing", timeout=60, tags=["a"])
-    changed = run("apply", "-f", "-", "--dry-run", given=job("changing", timeout=90, priority="low"), code=2)
-    assert "~ changing: to change (version 1)" in changed.stdout
-    assert "    ~ timeout: 60 → 90\n" in changed.stdout
-    assert '    - tags: ["a"]\n' in changed.stdout
-    assert '    + priority: "low"\n' in changed.stdout
+def test_apply_and_plan_say_in_words_what_changes(server: Server) -> None:
+    text = job("changing", timeout=60, tags=["a"], schedule="0 6 * * *")
+    made = run("apply", "-f", "-", "--dry-run", given=text, code=2).stdout
+    assert "    created: every day at 06:00; task main\n" in made
+    apply("changing", timeout=60, tags=["a"], schedule="0 6 * * *")
+    text = job("changing", timeout=90, priority="low", schedule="0 7 * * *")
+    words = ["schedule: every day at 06:00 → every day at 07:00", "timeout: 1m → 1m30s"]
+    words += ["tags: a → none", "priority: normal → low"]
+    changed = run("apply", "-f", "-", "--dry-run", given=text, code=2).stdout
+    assert "~ changing: to change (version 1)" in changed
+    assert [line for line in changed.splitlines() if line.removeprefix("    ") in words] == [f"    {w}" for w in words]
+    Path("changing.json").write_text(text)
+    assert run("plan", "-f", "changing.json").stdout.splitlines()[1:] == words
+    (step,) = json.loads(run("apply", "-f", "changing.json", "--dry-run", "--json", code=2).stdout)
+    assert (step["summary"], len(step["changes"])) == (words, 4)
     assert asked("get", "changing")["version"] == 1
+    run("apply", "-f", "changing.json")
+    assert run("plan", "-f", "changing.json").stdout.splitlines()[1:] == ["no change"]
 
 
 def test_a_bad_file_changes_nothing_and_is_named_with_its_field(server: Server) -> None:

@@ -150,6 +150,7 @@ identities: Final = st.fixed_dictionaries(
         "params": st.dictionaries(texts, jsons, max_size=3),
         "rerun_of": st.none() | texts,
         "rerun_from": st.none() | texts,
+        "marks": st.dictionaries(texts, jsons, max_size=3),
         "parent": st.none() | texts,
         "backfill": st.none() | texts,
         "interval_start": st.none() | instants,

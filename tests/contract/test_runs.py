@@ -31,7 +31,7 @@ from tests.contract.world import Stores, VirtualClock
 
 IDENTITY = (
     *("fire_at", "start_at", "trigger", "created_at", "params", "rerun_of", "rerun_from", "parent", "note"),
-    *("backfill", "interval_start"),
+    *("backfill", "interval_start", "marks"),
 )
 
 

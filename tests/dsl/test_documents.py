@@ -303,6 +303,23 @@ SAME: dict[str, tuple[str, str]] = {
         tasks: [{id: extract, run: {python: "M:extract"}}]
         """,
     ),
+    "datasets": (
+        """
+        @task(publishes=["sales.daily"])
+        def export(): ...
+        @job(schedule="@daily", datasets={"any": ["raw", "prices"]}, publishes=["sales.checked"])
+        def one():
+            export() >> step("check", command=["true"], publishes=["sales.seen"])
+        """,
+        """
+        name: one
+        schedule: {cron: "@daily", datasets: {any: [raw, prices]}}
+        publishes: [sales.checked]
+        tasks:
+          - {id: export, publishes: [sales.daily], run: {python: "M:export"}}
+          - {id: check, needs: [export], publishes: [sales.seen], run: {command: ["true"]}}
+        """,
+    ),
 }
 
 
@@ -321,6 +338,32 @@ def test_a_python_file_says_what_a_yaml_file_says(compile_file: Compile, case: s
     assert document_of(document) == document_of(expected)
     job = parse(document, namespace="default", now=NOW)
     assert job == parse(expected, namespace="default", now=NOW)
+
+
+def test_a_job_of_a_template_gives_its_parameters_and_may_call_no_task(compile_file: Compile) -> None:
+    source = """
+    @job(template="nightly", with_={"hour": 12, "region": "us"}, dependencies=["ingest"])
+    def load_us():
+        "The American one."
+    @job(template="nightly", with_={"hour": 1})
+    def load_eu(): extract()
+    """
+    found = compile_file(dedent(source) + TASKS)
+    assert [one["document"] for one in found["jobs"]] == [
+        {
+            "name": "load-us",
+            "description": "The American one.",
+            "dependencies": ["ingest"],
+            "template": "nightly",
+            "with": {"hour": 12, "region": "us"},
+        },
+        {
+            "name": "load-eu",
+            "template": "nightly",
+            "with": {"hour": 1},
+            "tasks": [{"id": "extract", "run": {"python": "jobs_of_a_test:extract"}}],
+        },
+    ]
 
 
 def test_each_task_has_the_line_that_called_it(compile_file: Compile) -> None:

@@ -11,6 +11,8 @@ from sweephand.calls import Outcome, Succeeded
 from sweephand.domain.backfill import BackfillKey, Wanted
 from sweephand.domain.events import Event
 from sweephand.domain.job import CatchupPolicy
+from sweephand.domain.reruns import Marks
+from sweephand.domain.task import TaskState
 from sweephand.engine.audit import audit
 from sweephand.engine.backfill import backfill, see_to_backfills
 from sweephand.engine.backfills import (
@@ -53,6 +55,7 @@ from tests.engine.world import (
     run_key,
 )
 
+_DONE: Final = Marks("ann", {"main": TaskState.SUCCEEDED})
 RETRY: Final = {"attempts": 3, "backoff": "fixed", "delay": "1m"}
 
 
@@ -410,6 +413,14 @@ CLIENTS: Final = {
     "rerun under a key": Story(
         steps(lambda town: town.put(schedule="5 12 * * *"), lambda town: town.advance(minutes=7)),
         lambda _town, world: rerun(world, run_key(at("12:05")), idempotency_key="again"),
+    ),
+    "rerun that counts as done under a key": Story(
+        steps(
+            lambda town: town.target.answers("job", PERMANENT),
+            lambda town: town.put(schedule="5 12 * * *"),
+            lambda town: town.advance(minutes=7),
+        ),
+        lambda _town, world: rerun(world, run_key(at("12:05")), idempotency_key="again", marks=_DONE),
     ),
     "ask for a backfill": Story(steps(lambda town: town.put(schedule="5 12 * * *")), _ask, then=_filled),
     "ask for a collapsed backfill": Story(

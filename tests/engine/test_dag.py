@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import pytest
+
 from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.dag import state_of
 from sweephand.domain.ids import RunKey
@@ -20,6 +22,7 @@ from sweephand.engine.lookup import graph_of, version_of
 from sweephand.engine.mark import Verdict, mark
 from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
+from sweephand.engine.restart import restart_of
 from sweephand.engine.share import put_pool
 from sweephand.engine.subrun import start_subrun
 from sweephand.engine.trigger import trigger
@@ -197,6 +200,24 @@ def test_instances_that_a_rerun_takes_over_are_known_at_once(either: Town) -> No
     either.drive()
     assert order(either) == ["load[1]", "sum"]
     assert either.run(again).state is RunState.SUCCEEDED
+
+
+@pytest.mark.parametrize("call", ["runs.create", "dags.begin", "dags.absorb"])
+def test_what_is_over_by_a_word_is_so_once_whoever_began_the_rerun_dies(either: Town, call: str) -> None:
+    answers: dict[str, Any] = {"b": PERMANENT}
+    either.target.rules["job"] = by_task(answers)
+    key = begun(either, task("a"), task("b", "a"), task("c", "b"))
+    either.drive()
+    assert either.run(key).state is RunState.FAILED
+    del answers["b"]
+    either.target.calls.clear()
+    asked = restart_of(either.world, either.run(key), "failed", marks={"b": "succeeded"}, actor="ann")
+    again = rerun(either.world, key, start=asked.start, marks=asked.marks).key
+    either.drive(dying_before(either.world, call))
+    either.advance(minutes=12)
+    assert either.run(again).state is RunState.SUCCEEDED
+    assert order(either) == ["c"]
+    assert str(either.run(again.of_task("b")).reason) == "marked: as succeeded by ann"
 
 
 def test_a_run_that_is_cancelled_while_somebody_advances_it_ends_with_its_tasks(either: Town) -> None:

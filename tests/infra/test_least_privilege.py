@@ -417,10 +417,14 @@ def events_of_a_bus(place: VirtualCloud) -> None:
 
 
 def job_files_that_come_and_go(place: VirtualCloud) -> None:
-    """In every lane: new, changed, gone; and one for a namespace that nobody has made."""
+    """In every lane: new, changed, gone; one with code; and one for a namespace that nobody has made."""
     client = boto3.client("s3", config=CONFIG)
     bucket = artifacts_bucket(place.deployment.names)
     put_pool(place.world, DEFAULT, "few", 1, expected=0)
+    content = zipped({"tasks.py": b"def told(): return 1\n"})
+    client.put_object(Bucket=bucket, Key=f"code/default/{digest_of(content)}.zip", Body=content)
+    coded = {"name": "filed-code", "run": {"python": "tasks:told", "code": digest_of(content)}}
+    client.put_object(Bucket=bucket, Key="jobs/default/code.json", Body=json.dumps(coded).encode())
     for minute in (1, 2):
         for lane in LANES_OF_RUNS:
             job = {"name": f"filed-{lane}", "command": "x", "schedule": f"*/{minute} * * * *", "priority": str(lane)}

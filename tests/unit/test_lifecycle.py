@@ -164,6 +164,7 @@ def test_a_move_makes_a_new_revision_with_the_tables_state_or_is_refused(state: 
         "params",
         "rerun_of",
         "rerun_from",
+        "marks",
         "parent",
         "note",
     ):

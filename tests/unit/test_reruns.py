@@ -7,8 +7,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweephand.domain.dag import Graph, byte_of, compiled, state_of
-from sweephand.domain.reruns import Rerun, carried_over, rerun_from_failed, rerun_from_task
+from sweephand.domain.dag import Graph, byte_of, compiled, is_over, state_of
+from sweephand.domain.reruns import Marks, Rerun, carried_over, marked, rerun_from_failed, rerun_from_task
 from sweephand.domain.task import TaskState
 from tests.dags.player import Player, job_of
 from tests.dags.scripts import script_of
@@ -108,3 +108,65 @@ def test_a_task_that_is_mapped_now_and_was_not_then_is_not_carried_over() -> Non
     assert carried_over(plain, mapped, nothing_anew) == {0: 0}
     assert carried_over(mapped, plain, nothing_anew) == {0: 0}
     assert carried_over(mapped, mapped, nothing_anew) == {0: 0, 1: 1, 2: 2}
+
+
+# What somebody says of what would be done again.
+
+
+def mapped_graph() -> Graph:
+    tasks: list[dict[str, object]] = [{"id": "list"}, {"id": "load", "needs": ["list"], "map": {"over": [0, 1, 2, 3]}}]
+    return compiled(job_of({"name": "job", "tasks": [{"run": {"external": {}}, **one} for one in tasks]}))
+
+
+def said(**tasks: TaskState) -> Marks:
+    return Marks("ann", tasks)
+
+
+def test_only_what_would_be_done_again_is_over_by_a_word() -> None:
+    rerun = rerun_from_failed(GRAPH, STATES)
+    word = said(load=SUCCEEDED, check=SKIPPED, extract=SKIPPED, unknown=SUCCEEDED)
+    assert marked(GRAPH, rerun, {}, (), word) == {"load": SUCCEEDED, "check": SKIPPED}
+
+
+def test_a_word_about_a_mapped_task_is_about_its_instances_while_its_list_is_known() -> None:
+    graph, place = mapped_graph(), 1
+    instances = {place: bytes(map(byte_of, (SUCCEEDED, FAILED, SKIPPED, CANCELLED)))}
+    rerun = rerun_from_failed(graph, bytes(map(byte_of, (SUCCEEDED, FAILED))))
+    known = rerun.first
+    both = {"load[1]": SUCCEEDED, "load[3]": SUCCEEDED}
+    assert marked(graph, rerun, instances, known, said(load=SUCCEEDED)) == both
+    assert marked(graph, rerun, instances, known, Marks("ann", {"load[3]": SKIPPED})) == {"load[3]": SKIPPED}
+    assert marked(graph, rerun, instances, known, Marks("ann", {"load[0]": SKIPPED, "load[9]": SKIPPED})) == {}
+    assert marked(graph, rerun, instances, (), said(load=SKIPPED)) == {"load": SKIPPED}
+    assert marked(graph, rerun, instances, (), Marks("ann", {"load[1]": SKIPPED})) == {}
+
+
+def test_marks_come_back_as_they_were_stored() -> None:
+    word = said(load=SUCCEEDED, check=SKIPPED)
+    assert Marks.decode(word.encode()) == word
+    assert Marks.decode({}) == Marks()
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_what_is_over_by_a_word_stays_so_and_the_rest_comes_to_an_end(seed: int) -> None:
+    """Also where what it needs starts anew: nothing decides a second time about what is over."""
+    script = script_of(seed, tasks_max=30)
+    first = Player(script, Random(seed))
+    first.play()
+    again = Player(script, Random(seed + 1))
+    rerun = rerun_from_failed(again.graph, first.states)
+    names = [again.graph.tasks[place].id for place in sorted(rerun.anew)]
+    word = {name: SUCCEEDED if n % 2 else SKIPPED for n, name in enumerate(names) if n % 3}
+    done = marked(again.graph, rerun, {}, (), Marks("ann", word))
+    assert done == word
+    states = bytearray(rerun.states)
+    for name, state in done.items():
+        states[again.graph.named(name)] = byte_of(state)
+    again.states, again.outputs = bytes(states), first.outputs
+    again.instances = {place: one for place, one in first.instances.items() if place not in rerun.anew}
+    carried = {task.id for place, task in enumerate(again.graph.tasks) if place not in rerun.anew}
+    again.known["tasks"] = {name: one for name, one in first.known["tasks"].items() if name in carried}
+    ends = again.play()
+    assert {name: ends[name] for name in done} == done
+    assert is_over(again.states)

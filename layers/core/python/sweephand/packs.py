@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from sweephand.domain.ids import Namespace
 
-__all__ = ["INLINE_BYTES_MAX", "PACK_BYTES_MAX", "Pack", "Packs", "Platform", "Upload"]
+__all__ = ["INLINE_BYTES_MAX", "ON_LAMBDA", "PACK_BYTES_MAX", "Pack", "Packs", "Platform", "Upload"]
 
 PACK_BYTES_MAX: Final = 64 * 1024 * 1024
 INLINE_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -25,6 +25,10 @@ class Platform(Struct, frozen=True):
 
     python: str
     wheels: tuple[str, ...] = ()
+
+
+ON_LAMBDA: Final = Platform("3.13", ("manylinux2014_aarch64", "manylinux_2_28_aarch64"))
+"""What `execute` and the agents run on: see the functions of `infra/`, and the agent's image."""
 
 
 class Upload(Struct, frozen=True):

@@ -12,6 +12,7 @@ from sweephand.api.schemas import CURSOR_PATTERN, Instant, Name, Note, Params, b
 from sweephand.domain.access import Role
 from sweephand.domain.backfill import ACTIVE_MAX, ACTIVE_USUAL, Only, Order, Wanted
 from sweephand.domain.job import CatchupPolicy
+from sweephand.domain.reruns import MARKS_MAX
 from sweephand.domain.retry import FailureClass
 from sweephand.domain.shares import WEIGHT_MAX
 from sweephand.packs import PACK_BYTES_MAX
@@ -49,10 +50,15 @@ class CancelBody(_Given):
     note: Note = ""
 
 
+_NO_MARKS: Final[JsonDict] = {"maxProperties": 0}
 _TASK_IS_NAMED: Final[JsonDict] = {
     "anyOf": [
-        {"properties": {"from": {"const": "task"}, "task": {"type": "string"}}, "required": ["from", "task"]},
-        {"properties": {"from": {"enum": ["all", "failed"]}, "task": {"type": "null"}}},
+        {
+            "properties": {"from": {"const": "task"}, "task": {"type": "string"}, "mark": _NO_MARKS},
+            "required": ["from", "task"],
+        },
+        {"properties": {"from": {"const": "all"}, "task": {"type": "null"}, "mark": _NO_MARKS}},
+        {"properties": {"from": {"const": "failed"}, "task": {"type": "null"}}, "required": ["from"]},
     ]
 }
 
@@ -62,6 +68,7 @@ class RerunBody(_Given):
 
     from_: Literal["all", "failed", "task"] = Field("all", alias="from")
     task: Name | None = None
+    mark: dict[str, Literal["succeeded", "skipped"]] = Field(default_factory=dict, max_length=MARKS_MAX)
     note: Note | None = None
 
 

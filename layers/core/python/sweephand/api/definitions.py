@@ -41,6 +41,7 @@ from sweephand.domain.definition import (
     FAILURES_MAX,
     NOTICES_MAX,
     PARAMS_BYTES_MAX,
+    STEP_FIELDS,
 )
 from sweephand.domain.expression import TEXT_MAX
 from sweephand.domain.job import A_MOMENT, CatchupPolicy, Guarantee, OnFailure, Overlap, Priority, TriggerRule
@@ -68,8 +69,6 @@ from sweephand.domain.task_definition import (
 )
 
 _A_SECOND: Final = timedelta(seconds=1)
-STEP_FIELDS: Final = ("tasks", "run", "command")
-"""Of these, a job has one."""
 
 # When it runs.
 

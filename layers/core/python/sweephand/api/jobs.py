@@ -14,7 +14,6 @@ from sweephand.api import bodies
 from sweephand.api.asked import Answer, Asked, answer, asked, no_content
 from sweephand.api.costs import month_shape
 from sweephand.api.cursors import decode_cursor, encode_cursor, instant_in_cursor
-from sweephand.api.definitions import STEP_FIELDS
 from sweephand.api.listing import Wanted, find_jobs
 from sweephand.api.schemas import Change, Cursor, Definition, InPath, Limit, Since, Until, says
 from sweephand.api.shapes import (
@@ -33,7 +32,6 @@ from sweephand.api.shapes import (
 )
 from sweephand.domain.ids import JobKey, JobName
 from sweephand.domain.job import Head, Job, JobStatus
-from sweephand.domain.job_templates import WITH, filled
 from sweephand.domain.kinds import KINDS, read_step
 from sweephand.domain.sensor import SENSOR
 from sweephand.domain.targets import AWS_KINDS, Targets
@@ -45,7 +43,7 @@ from sweephand.engine.pause import pause
 from sweephand.engine.put import put
 from sweephand.engine.resume import resume
 from sweephand.engine.rollback import rollback
-from sweephand.engine.share import TEMPLATE
+from sweephand.engine.share import with_template
 from sweephand.engine.spending import cost_per_month
 from sweephand.engine.trigger import trigger
 from sweephand.engine.why import why_job
@@ -59,8 +57,6 @@ _A_DAY: Final = timedelta(days=1)
 _DAYS_MAX: Final = timedelta(days=400)
 _FIRES_MAX: Final = 1_000
 _A_TICK: Final = timedelta(microseconds=1)
-_RIVALS: Final = (STEP_FIELDS, ("retry", "retries"))
-"""Fields that say the same in other words: where a definition has one, it takes none of them from its template."""
 
 Status = Literal["active", "paused", "running", "deleted"]
 
@@ -253,7 +249,7 @@ def put_definition(ask: Asked, document: Mapping[str, Any], *, expected: int | N
 
 def checked_definition(ask: Asked, document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A definition with its template filled in, of which everything can be run here."""
-    given = _with_template(ask, document)
+    given = with_template(ask.world, ask.namespace, document)
     _check_kinds(ask, given)
     return given
 
@@ -266,23 +262,6 @@ def triggered(ask: Asked, job: str, body: bodies.TriggerBody) -> dict[str, Any]:
     )
     run = trigger(ask.world, ask.job(job), params=body.params, idempotency_key=ask.idempotency_key, note=body.note)
     return {"runId": run.key.run_id, "executionId": run.key.run_id, "jobId": job, "status": "queued"}
-
-
-def _with_template(ask: Asked, document: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = {field: value for field, value in document.items() if field not in ("template", WITH)}
-    named, values = document.get("template"), document.get(WITH)
-    if named is None:
-        if values is not None:
-            raise InvalidInput("'with' gives values to a template's parameters: name the 'template' beside it.", WITH)
-        return given
-    stored = ask.world.shared.get(ask.namespace, TEMPLATE, named) if isinstance(named, str) else None
-    if stored is None:
-        raise InvalidInput(f"There is no template '{str(named)[:128]}': create it first.", "template")
-    shared = filled(stored[1], values, template=named)
-    for rivals in _RIVALS:
-        if any(given.get(field) is not None for field in rivals):
-            shared = {field: value for field, value in shared.items() if field not in rivals}
-    return {**shared, **{field: value for field, value in given.items() if value is not None}}
 
 
 def _check_kinds(ask: Asked, document: Mapping[str, Any]) -> None:

@@ -14,16 +14,14 @@ from sweephand.api.cursors import decode_cursor, encode_cursor
 from sweephand.api.schemas import Cursor, InPath, Limit, Since, Until, says
 from sweephand.api.shapes import page, run_in_list, run_row, run_shape, status_shape, whole_shape, why_shape
 from sweephand.api.walk import LOOKED_AT_MAX, Having, Walk, is_superseded
-from sweephand.domain.fields import nearest
 from sweephand.domain.ids import JobKey, RunId, RunKey, run_id_of_fire
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.status import StatusRow, listed
 from sweephand.engine.cancel import cancel
-from sweephand.engine.carry import FAILED, beginning, chosen, past_of
-from sweephand.engine.overview import overview_of
 from sweephand.engine.rerun import rerun
+from sweephand.engine.restart import restart_of
 from sweephand.engine.why import why_run
-from sweephand.errors import Conflict, InvalidInput, NotFound
+from sweephand.errors import Conflict, NotFound
 
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -89,30 +87,13 @@ def cancel_run(job: InPath, run: InPath, body: Annotated[bodies.CancelBody, Body
 def rerun_run(job: InPath, run: InPath, body: Annotated[bodies.RerunBody, Body()]) -> Answer:
     ask = asked()
     old = found_run(ask, job, run)
-    start = _start(ask, old, body)
-    ask.record("run.rerun", f"jobs/{job}/runs/{run}", note=body.note or "", after={"from": start} if start else None)
-    fresh = rerun(ask.world, old.key, note=body.note, idempotency_key=ask.idempotency_key, start=start)
+    asked_for = restart_of(ask.world, old, body.from_, task=body.task, marks=body.mark, actor=ask.caller.actor)
+    start, marks = asked_for.start, asked_for.marks
+    after = {**({"from": start} if start else {}), **({"mark": body.mark} if marks else {})}
+    ask.record("run.rerun", f"jobs/{job}/runs/{run}", note=body.note or "", after=after or None)
+    key = ask.idempotency_key
+    fresh = rerun(ask.world, old.key, note=body.note, idempotency_key=key, start=start, marks=marks)
     return answer(202, run_shape(ask.world, fresh))
-
-
-def _start(ask: Asked, old: Run, body: bodies.RerunBody) -> str | None:
-    """Where a rerun begins; None for all of it."""
-    seen = overview_of(ask.world, old)
-    if body.from_ == "task":
-        if body.task not in seen.graph.places:
-            known = list(seen.graph.places)
-            raise InvalidInput(f"There is no such task{nearest(body.task or '', known)}", "task")
-        return beginning(str(body.task)) if seen.is_dag else None
-    if body.task is not None:
-        raise InvalidInput('\'task\' goes with "from": "task".', "task")
-    if body.from_ != "failed" or not old.is_terminal:
-        return None
-    past = past_of(ask.world, old) if seen.is_dag else None
-    if past is not None and (again := chosen(past, FAILED)) is not None and not again.anew:
-        raise Conflict(f"Run {old.key} has no failed task: it {old.state}.")
-    if past is None and old.state is not RunState.FAILED:
-        raise Conflict(f"Run {old.key} has no failed task: it {old.state}.")
-    return FAILED if past is not None else None
 
 
 @router.get("/runs", **says("listRuns", "List runs across jobs, newest first", {200: "RunRowPage"}, tag=_TAG))

@@ -152,6 +152,7 @@ def run_row(run: Run) -> Shape:
         "error": run.failure.encode() if run.failure else None,
         "rerunOf": run.rerun_of,
         **({"rerunFrom": run.rerun_from} if run.rerun_from else {}),
+        **({"marked": run.marks["tasks"]} if run.marks else {}),
         **({"startedBy": run.parent.split("/", 1)[1]} if run.parent else {}),
         **({"backfillId": run.backfill} if run.backfill else {}),
         **(

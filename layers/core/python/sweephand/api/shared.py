@@ -11,13 +11,12 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from sweephand.api import bodies, schemas
 from sweephand.api.asked import Answer, Asked, answer, asked, no_content
 from sweephand.api.cursors import decode_cursor, encode_cursor
-from sweephand.api.definitions import STEP_FIELDS
 from sweephand.api.jobs import checked_definition
 from sweephand.api.schemas import Cursor, InPath, Limit, says
 from sweephand.api.shapes import moment, page
-from sweephand.domain.definition import TEMPLATE_FIELDS, parse
-from sweephand.domain.fields import nearest, refusal
-from sweephand.domain.job_templates import PARAMETERS, filled, is_left_open, samples_of
+from sweephand.domain.definition import parse
+from sweephand.domain.job import Job
+from sweephand.domain.job_templates import check_template
 from sweephand.engine.share import (
     CALENDAR,
     POOL,
@@ -29,7 +28,7 @@ from sweephand.engine.share import (
     put_pool,
     put_secret,
 )
-from sweephand.errors import InvalidInput, NotFound, StaleVersion
+from sweephand.errors import NotFound, StaleVersion
 
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -90,7 +89,7 @@ def delete_pool(id: InPath) -> Answer:
 @router.put("/templates/<id>", **says("putTemplate", "Create or change a template", _PUT, tag="templates"))
 def put_template(id: InPath, body: Annotated[schemas.Template, Body()]) -> Answer:
     ask = asked()
-    _check_template(ask, body)
+    check_template(body, lambda job: _read(ask, job))
 
     def write(expected: int) -> int:
         return put_document(ask.world, ask.namespace, TEMPLATE, id, body, expected=expected, actor=ask.caller.actor)
@@ -179,19 +178,6 @@ def _shape(name: str, version: int, document: Mapping[str, Any]) -> dict[str, An
     return {**document.get("document", document), "id": name, "version": version}
 
 
-def _check_template(ask: Asked, document: Mapping[str, Any]) -> None:
-    """A template is part of a definition: fields of one, except the name, which is the job's own."""
-    wrong = next((field for field in document if field not in (*TEMPLATE_FIELDS, PARAMETERS)), None)
-    if wrong is not None:
-        hint = nearest(wrong, (*TEMPLATE_FIELDS, PARAMETERS))
-        raise InvalidInput(f"There is no field '{wrong[:64]}' in a template{hint}", wrong[:64])
-    # What would be refused in every job that uses it is refused here; what depends on a job's own values is not.
-    job = {"name": "a-job-of-this-template", **filled(document, samples_of(document), template="this one")}
-    if all(document.get(field) is None for field in STEP_FIELDS):
-        job["command"] = ["true"]
-    try:
-        parse(checked_definition(ask, job), namespace=ask.namespace, now=ask.now, operators=ask.operators)
-    except InvalidInput as refused:
-        errors = [(path, message) for path, message in refused.errors if not is_left_open(document, path)]
-        if errors:
-            raise refusal(errors) from None
+def _read(ask: Asked, job: Mapping[str, Any]) -> Job:
+    """The job, or all that would be refused if it were put."""
+    return parse(checked_definition(ask, job), namespace=ask.namespace, now=ask.now, operators=ask.operators)

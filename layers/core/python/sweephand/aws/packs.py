@@ -12,11 +12,9 @@ from botocore.exceptions import ClientError
 from sweephand.aws.calls import asking, code_of
 from sweephand.domain.ids import Namespace
 from sweephand.errors import Unavailable
-from sweephand.packs import PACK_BYTES_MAX, Pack, Platform, Upload
+from sweephand.packs import ON_LAMBDA, PACK_BYTES_MAX, Pack, Platform, Upload
 from sweephand.topology import PACKS_PREFIX
 
-ON_LAMBDA: Final = Platform("3.13", ("manylinux2014_aarch64", "manylinux_2_28_aarch64"))
-"""What `execute` and the agents run on: see the functions of `infra/`, and the agent's image."""
 URL_S: Final = 900
 """How long an address takes its pack."""
 _ABSENT: Final = frozenset({"NoSuchKey", "404", "403", "AccessDenied"})

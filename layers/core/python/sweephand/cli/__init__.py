@@ -8,6 +8,7 @@ from sweephand.cli import (  # noqa: F401
     apply,
     backfills,
     code,
+    compile,
     datasets,
     files,
     jobs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sweephand.cli.documents import Errors, Written, read_each
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, pass_session, report
-from sweephand.cli.show import Output, difference, local, progress, visible
+from sweephand.cli.show import Output, local, progress, visible
 from sweephand.errors import Conflict, InvalidInput, NotFound, SweephandError
 
 if TYPE_CHECKING:
@@ -61,13 +61,14 @@ class Step(Struct, frozen=True):
     def encode(self) -> dict[str, Any]:
         """For programs."""
         told = {field: self.plan.get(field) for field in ("fires", "notes", "runsPerDay", "costPerMonth")}
-        changes = self.plan["difference"].get("changes", [])
+        difference = self.plan["difference"]
         return {
             "name": self.name,
             "file": self.written.source or None,
             "action": self.action,
             "version": self.version,
-            "changes": changes,
+            "changes": difference.get("changes", []),
+            "summary": difference.get("summary", []),
             **told,
             "outcome": self.outcome,
         }
@@ -139,9 +140,9 @@ def _labelled(one: Written, labels: tuple[str, ...]) -> Written:
 
 def _planned(client: Client, written: list[Written], errors: Errors) -> list[Step]:
     """Every document's effect; what is wrong is added to the errors."""
-    written = _distinct(written, errors)
+    written = distinct(written, errors)
     steps = []
-    packing = _Packing(client)
+    packing = Packing(client.code.target)
     with progress("Checking", len(written)) as told:
         for done, one in enumerate(written, 1):
             try:
@@ -159,26 +160,26 @@ def _planned(client: Client, written: list[Written], errors: Errors) -> list[Ste
     return steps
 
 
-class _Packing:
-    """Packs what documents need."""
+class Packing:
+    """Packs what documents need; for which target, is asked when something needs wheels."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, target: Callable[[], Mapping[str, Any]]) -> None:
+        self._target = target
         self._packer: Packer | None = None
 
     def packed(self, one: Written) -> tuple[Written, Pack | None]:
-        from sweephand.cli.packing import Packer, is_packed, with_code  # late: most files need none of it
+        from sweephand.cli.packing import Packer, has_packed, with_code  # late: most files need none of it
 
         needs = one.needs
-        if needs is None or not any(is_packed(task["run"], needs) for task in one.document["tasks"]):
+        if needs is None or not has_packed(one.document, needs):
             return one, None
         if self._packer is None:
-            self._packer = Packer(self._client.code.target)
+            self._packer = Packer(self._target)
         pack: Pack = self._packer.pack(needs)
         return replace(one, document=with_code(one.document, needs, pack)), pack
 
 
-def _distinct(written: list[Written], errors: Errors) -> list[Written]:
+def distinct(written: list[Written], errors: Errors) -> list[Written]:
     """The documents without those whose job another one names too: which of them is meant, nobody knows."""
     found: dict[str, list[Written]] = {}
     for n, one in enumerate(written):
@@ -249,9 +250,8 @@ def _tell(output: Output, step: Step) -> None:
     output.say(f"{sign} {visible(step.name)}: {_WORDS[step.action]}{version}, {source}", style)
     if step.action in ("none", "delete"):
         return
-    if step.action == "change":
-        for line in difference(step.plan["difference"].get("changes", [])):
-            output.say(f"    {line}", {"+": "green", "-": "red"}.get(line[0], "yellow"))
+    for line in step.plan["difference"].get("summary") or ():
+        output.say(f"    {visible(line)}", style)
     output.say(f"    {in_words(step.plan)}")
     if cost := step.plan.get("costPerMonth"):
         output.say(f"    About ${cost['dollars']:.2f} a month on AWS.")

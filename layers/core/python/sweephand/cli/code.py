@@ -19,10 +19,19 @@ def code() -> None:
 
 
 @code.command("put", example="sweephand code put sales.zip")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @pass_session
-def code_put(session: Session, file: Path) -> None:
-    """Store a zip of modules, and say its name: what `code` of a `python` step is."""
+def code_put(session: Session, files: tuple[Path, ...]) -> None:
+    """Store zips of modules, and say their names: what `code` of a `python` step is."""
+    answers = []
+    for content in [_read(file) for file in files]:
+        answers.append(session.client.code.put(content))
+        session.output.say(f"{answers[-1]['sha256']}")
+    if session.as_json:
+        session.output.json(answers if len(files) > 1 else answers[0])
+
+
+def _read(file: Path) -> bytes:
     try:
         with file.open("rb") as opened:
             content = opened.read(PACK_BYTES_MAX + 1)
@@ -30,8 +39,7 @@ def code_put(session: Session, file: Path) -> None:
         raise InvalidInput(f"{visible(str(file))} cannot be read: {error.strerror}.", "file") from None
     if len(content) > PACK_BYTES_MAX:
         raise InvalidInput(f"{visible(str(file))} has more than {PACK_BYTES_MAX:,} bytes.", "file")
-    answer = session.client.code.put(content)
-    session.output.answer(answer, f"{answer['sha256']}")
+    return content
 
 
 @code.command("get", example="sweephand code get 4f2c…")

@@ -12,7 +12,7 @@ from sweephand.cli.apply import in_words
 from sweephand.cli.documents import read_one, shown_yaml, to_yaml
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, job_argument, job_names, moment, pass_session
-from sweephand.cli.show import Column, at, difference, field, local, progress, visible
+from sweephand.cli.show import Column, at, field, local, progress, visible
 from sweephand.domain.ids import check_name
 from sweephand.errors import Conflict, InvalidInput
 
@@ -264,9 +264,8 @@ def plan(session: Session, name: str) -> None:
     session.output.say(in_words(answer))
     for note in answer.get("notes") or ():
         session.output.say(f"note: {visible(str(note))}")
-    changed = answer.get("difference") or {}
-    for line in difference(changed.get("changes") or ()):
-        session.output.say(line)
+    for line in answer["difference"].get("summary") or ["no change"]:
+        session.output.say(visible(line))
 
 
 @program.command(example="sweephand versions daily-report")

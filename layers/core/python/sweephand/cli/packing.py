@@ -75,6 +75,11 @@ def with_code(document: dict[str, Any], needs: Needs, pack: Pack) -> dict[str, A
     return {**document, "tasks": [named(task) for task in document["tasks"]]}
 
 
+def has_packed(document: Mapping[str, Any], needs: Needs) -> bool:
+    """Whether a step of a document does; one that is made of a template may have no task of its own."""
+    return any(is_packed(task["run"], needs) for task in document.get("tasks") or ())
+
+
 def is_packed(run: Mapping[str, Any], needs: Needs) -> bool:
     """Whether a step's function comes from a pack: of a module of the folder, or of a package beside it."""
     function = run.get("python")

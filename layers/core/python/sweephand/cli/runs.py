@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import islice
 from json import JSONDecodeError
 from threading import Event
@@ -14,6 +14,7 @@ from sweephand.cli.documents import strict_json
 from sweephand.cli.program import program
 from sweephand.cli.session import Session, agreed, job_argument, job_names, moment, pass_session
 from sweephand.cli.show import NOTHING, Column, at, field, progress, shown, visible
+from sweephand.cli.tree import as_tree
 from sweephand.errors import InvalidInput, SweephandError
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ STATES: Final = ("queued", "running", "retrying", "succeeded", "failed", "cancel
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled", "skipped"})
 NOT_DONE: Final = frozenset({"failed", "cancelled"})
 
-_DEPTH_SHOWN: Final = 12
-_INSTANCE: Final = "["
 _FIRST_LOOK_S: Final = 0.1
 _LOOK_S_MAX: Final = 2.0
 
@@ -196,20 +195,6 @@ def _show(session: Session, found: dict[str, Any]) -> None:
         )
 
 
-def as_tree(tasks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The tasks as they came, each further in than the deepest that it needs, and instances within theirs."""
-    depth: dict[str, int] = {}
-    ahead = [dict(task) for task in tasks]
-    for _ in range(_DEPTH_SHOWN):
-        before = dict(depth)
-        for task in ahead:
-            needs = [before[need] for need in task.get("needs") or () if need in before]
-            depth[task["id"]] = min(max(needs, default=-1) + 1 + (_INSTANCE in task["id"]), _DEPTH_SHOWN)
-        if depth == before:
-            break
-    return [{**task, "id": "  " * depth[task["id"]] + task["id"]} for task in ahead]
-
-
 @run.command(example="sweephand run cancel daily-report 20261116T060000Z")
 @click.argument("job", required=False, shell_complete=job_names)
 @click.argument("run_id", metavar="[RUN]", required=False)
@@ -243,6 +228,8 @@ def cancel(session: Session, /, job: str | None, run_id: str | None, task: str |
     "--from", "start", default="all", metavar="all|failed|TASK", help="Which tasks: all, what failed, or from one on."
 )
 @click.option("--task", help="With --from task: the first task to run again.")
+@click.option("--mark", "marks", multiple=True, metavar="TASK=STATE", help="With --from failed: succeeded or skipped.")
+@click.option("--note", help="Why, for the record.")
 @click.option("--state", type=click.Choice(STATES), help="Without RUN: every run in this state; failed if not given.")
 @click.option("--since", help="Without RUN: every run that fired since then, such as 2h; 1d if not given.")
 @click.option("--tag", help="Without RUN: every run of jobs with this tag.")
@@ -250,19 +237,41 @@ def cancel(session: Session, /, job: str | None, run_id: str | None, task: str |
 @click.option("-y", "--yes", is_flag=True, help="Ask no question.")
 @pass_session
 def rerun(
-    session: Session, /, job: str | None, run_id: str | None, start: str, task: str | None, **chosen: Any
+    session: Session,
+    /,
+    job: str | None,
+    run_id: str | None,
+    start: str,
+    task: str | None,
+    marks: tuple[str, ...],
+    note: str | None,
+    **chosen: Any,
 ) -> None:
-    """Run a run's fire again, or every run that the options choose and that was not run again since."""
+    """Run a run's fire again, or every run that the options choose and that was not run again since.
+
+    With --mark, a task that failed is not run again: it counts as TASK=succeeded or TASK=skipped, and what comes after
+    it goes on.
+    """
     if job is not None and run_id is not None:
         _check_alone(chosen)
         if task is None and start not in ("all", "failed", "task"):
             start, task = "task", start
-        answer = session.client.rerun(job, run_id, start=start, task=task)
+        answer = session.client.rerun(job, run_id, start=start, task=task, mark=_marks(marks), note=note)
         session.output.answer(answer, f"{visible(job)} has the run {visible(answer['runId'])}.")
         return
-    if start != "all" or task is not None:
-        raise click.UsageError("--from and --task need JOB and RUN.")
+    if start != "all" or task is not None or marks or note is not None:
+        raise click.UsageError("--from, --task, --mark and --note need JOB and RUN.")
     _bulk(session, "rerun", job, **chosen)
+
+
+def _marks(given: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for one in given:
+        task, equals, state = one.partition("=")
+        if not task or not equals:
+            raise click.UsageError(f"--mark is TASK=succeeded or TASK=skipped, and not {one!r}.")
+        found[task] = state
+    return found
 
 
 def _check_alone(chosen: Mapping[str, Any]) -> None:

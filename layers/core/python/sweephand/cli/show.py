@@ -1,4 +1,4 @@
-"""What people and programs see: tables, records, times and differences for the one, JSON for the other."""
+"""What people and programs see: tables, records and times for the one, JSON for the other."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Column", "Output", "at", "difference", "field", "local", "progress", "shown", "visible"]
+__all__ = ["Column", "Output", "at", "field", "local", "progress", "shown", "visible"]
 
 Document = Mapping[str, Any]
 
 NOTHING: Final = "-"
 CELL_CHARS_MAX: Final = 60
-VALUE_CHARS_MAX: Final = 400
 
 _STYLES: Final = {
     "active": "green",
@@ -75,24 +74,6 @@ def local(text: object) -> str:
     except (ValueError, OverflowError):
         return visible(text)
     return f"{moment[:19]} {moment[19:]}"
-
-
-def difference(changes: Iterable[Document]) -> Iterator[str]:
-    """One line per field: `+` comes, `-` goes, `~` changes."""
-    for change in changes:
-        before, after = change.get("before"), change.get("after")
-        path = visible(str(change.get("path", "")))
-        if before is None:
-            yield f"+ {path}: {_value(after)}"
-        elif after is None:
-            yield f"- {path}: {_value(before)}"
-        else:
-            yield f"~ {path}: {_value(before)} → {_value(after)}"
-
-
-def _value(value: object) -> str:
-    text = visible(json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= VALUE_CHARS_MAX else text[:VALUE_CHARS_MAX] + "…"
 
 
 class Column(Struct, frozen=True):

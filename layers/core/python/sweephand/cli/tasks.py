@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import click
 
-from sweephand.cli.runs import TASKS, as_tree, run
+from sweephand.cli.runs import TASKS, run
 from sweephand.cli.session import Session, job_argument, pass_session
 from sweephand.cli.show import visible
+from sweephand.cli.tree import as_tree
 from sweephand.errors import Conflict
 
 _OPEN: Final = ("queued", "running", "retrying")

@@ -277,9 +277,22 @@ class Client:
         """The task that asked, which has failed by this."""
         return self._post(_run(job, run, "tasks", task, "reject"), {"note": note})
 
-    def rerun(self, job: str, run: str, *, start: str = "all", task: str | None = None) -> Document:
-        """A new run of the same fire: of all tasks, of the failed ones, or from one task."""
-        return self._post(_run(job, run, "rerun"), _given(**{"from": start}, task=task))
+    def rerun(
+        self,
+        job: str,
+        run: str,
+        *,
+        start: str = "all",
+        task: str | None = None,
+        mark: Mapping[str, str] | None = None,
+        note: str | None = None,
+    ) -> Document:
+        """A new run of the same fire: of all tasks, of the failed ones, or from one task.
+
+        With `start="failed"`, tasks that `mark` names are not done again: they count as `succeeded` or `skipped`.
+        """
+        given = _given(**{"from": start}, task=task, mark=dict(mark) if mark else None, note=note)
+        return self._post(_run(job, run, "rerun"), given)
 
     def bulk(
         self,

@@ -57,7 +57,7 @@ from sweephand.domain.task_definition import (
 from sweephand.domain.timetable import read_schedule
 from sweephand.errors import InvalidInput
 
-__all__ = ["TEMPLATE_FIELDS", "decode_version", "document_of", "encode_version", "parse"]
+__all__ = ["STEP_FIELDS", "TEMPLATE_FIELDS", "decode_version", "document_of", "encode_version", "parse"]
 
 DOCUMENT_BYTES_MAX: Final = 262_144
 TASK_BYTES: Final = 256
@@ -68,6 +68,8 @@ NOTICES_MAX: Final = 20
 FAILURES_MAX: Final = 1_000
 
 
+STEP_FIELDS: Final = ("tasks", "run", "command")
+"""Of these, a job has one."""
 TEMPLATE_FIELDS: Final = (
     "description",
     "schedule",
@@ -90,9 +92,7 @@ TEMPLATE_FIELDS: Final = (
     "notify",
     "params",
     "tags",
-    "tasks",
-    "run",
-    "command",
+    *STEP_FIELDS,
 )
 """What jobs may have in common: every field of a definition but its name."""
 

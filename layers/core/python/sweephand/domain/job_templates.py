@@ -14,11 +14,22 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from sweephand.domain.definition import STEP_FIELDS, TEMPLATE_FIELDS
 from sweephand.domain.fields import Fields, anything, choice, listed, mapped, nearest, object_of, refusal, shown, text
 from sweephand.domain.templates import as_text
 from sweephand.errors import InvalidInput
 
-__all__ = ["PARAMETERS", "WITH", "Kind", "Parameter", "filled", "is_left_open", "read_parameters", "samples_of"]
+__all__ = [
+    "PARAMETERS",
+    "WITH",
+    "Kind",
+    "Parameter",
+    "check_template",
+    "filled",
+    "is_left_open",
+    "read_parameters",
+    "samples_of",
+]
 
 PARAMETERS: Final = "parameters"
 WITH: Final = "with"
@@ -194,6 +205,27 @@ def _each_text(value: Any, path: str, change: Callable[[str, str], Any]) -> Any:
 def samples_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """A value for each parameter with which the template can be tried."""
     return {name: one.sample for name, one in read_parameters(document.get(PARAMETERS)).items()}
+
+
+def check_template(document: Mapping[str, Any], read: Callable[[dict[str, Any]], object]) -> None:
+    """Refuse what would be refused in every job of this template: `read` reads a definition, and refuses it.
+
+    A template is part of a definition: fields of one, except the name, which is the job's own. What depends on a job's
+    own values is judged with that job.
+    """
+    known = (*TEMPLATE_FIELDS, PARAMETERS)
+    wrong = next((field for field in document if field not in known), None)
+    if wrong is not None:
+        raise InvalidInput(f"There is no field '{wrong[:64]}' in a template{nearest(wrong, known)}", wrong[:64])
+    job = {"name": "a-job-of-this-template", **filled(document, samples_of(document), template="this one")}
+    if all(document.get(field) is None for field in STEP_FIELDS):
+        job["command"] = ["true"]
+    try:
+        read(job)
+    except InvalidInput as refused:
+        errors = [(path, message) for path, message in refused.errors if not is_left_open(document, path)]
+        if errors:
+            raise refusal(errors) from None
 
 
 def is_left_open(document: Mapping[str, Any], path: str) -> bool:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Self
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sweephand.domain.dag import ENDED, Graph, state_of
+from sweephand.domain.mapping import instance_id, parts_of
 from sweephand.domain.task import TaskState
 
-__all__ = ["Rerun", "carried_over", "rerun_from_failed", "rerun_from_task"]
+__all__ = ["MARKABLE", "MARKS_MAX", "Marks", "Rerun", "carried_over", "marked", "rerun_from_failed", "rerun_from_task"]
 
-_STAND: Final = frozenset({TaskState.SUCCEEDED, TaskState.SKIPPED})
+MARKS_MAX: Final = 100
+MARKABLE: Final = (TaskState.SUCCEEDED, TaskState.SKIPPED)
+_STAND: Final = frozenset(MARKABLE)
+
+
+class Marks(Struct, frozen=True):
+    """What somebody says of tasks that a rerun would do again: that they are over, without having been done."""
+
+    by: str = ""
+    tasks: Mapping[str, TaskState] = field(default_factory=dict)
+
+    def encode(self) -> dict[str, Any]:
+        return {"by": self.by, "tasks": {name: str(state) for name, state in self.tasks.items()}}
+
+    @classmethod
+    def decode(cls, stored: Mapping[str, Any]) -> Self:
+        tasks = stored.get("tasks") or {}
+        return cls(stored.get("by", ""), {name: TaskState(state) for name, state in tasks.items()})
 
 
 class Rerun(Struct, frozen=True):
@@ -53,6 +71,29 @@ def carried_over(old: Graph, new: Graph, rerun: Rerun) -> dict[int, int]:
             continue
         if all(parent in found for parent in new.parents[place]):
             found[place] = was
+    return found
+
+
+def marked(
+    graph: Graph, rerun: Rerun, instances: Mapping[int, bytes], known: Collection[int], marks: Marks
+) -> dict[str, TaskState]:
+    """The runs of tasks that are over by a word, by their names, of those that the rerun would do again.
+
+    `known` are the mapped tasks whose list is the same as it was. A word about one of these is about its instances that
+    neither succeeded nor were skipped; about any other mapped task it is about the task, which then has no instances.
+    """
+    found: dict[str, TaskState] = {}
+    for name, state in marks.tasks.items():
+        task, index = parts_of(name)
+        place = graph.places.get(task)
+        if place is None or place not in rerun.anew:
+            continue
+        own = instances.get(place) if place in known else None
+        if own is None:
+            found |= {task: state} if index is None else {}
+            continue
+        left = [n for n, byte in enumerate(own) if state_of(byte) not in _STAND]
+        found |= {instance_id(task, n): state for n in left if index in (None, n)}
     return found
 
 

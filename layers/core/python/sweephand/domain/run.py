@@ -121,6 +121,8 @@ class Run(Struct, frozen=True):
     """The run that this one repeats; of a task that was carried over, the run in which it was done."""
     rerun_from: str | None = None
     """Where a rerun begins: `failed`, or `task:` and the first task's id; anew where it is None."""
+    marks: Mapping[str, Any] = field(default_factory=dict)
+    """Tasks of a rerun that are over by somebody's word, as `Marks` has them."""
     parent: str | None = None
     """The key of the task's run, in another job, that started this run and waits for it."""
     backfill: str | None = None

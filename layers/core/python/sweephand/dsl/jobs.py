@@ -15,7 +15,7 @@ from sweephand.dsl.where import Where, here, module_file, nearest, wrong
 __all__ = ["Job", "job", "made_by"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_OF_THE_SCHEDULE: Final = (
+OF_THE_SCHEDULE: Final = (
     "timezone",
     "dst",
     "start_at",
@@ -24,12 +24,13 @@ _OF_THE_SCHEDULE: Final = (
     "calendar",
     "blackouts",
     "after",
+    "datasets",
     "events",
     "every",
     "at",
 )
 """What a schedule has beside its expression."""
-_FIELDS: Final = (
+FIELDS: Final = (
     "description",
     "catchup",
     "overlap",
@@ -45,11 +46,14 @@ _FIELDS: Final = (
     "deadline",
     "pause_after_failures",
     "cache",
+    "publishes",
+    "dependencies",
     "notify",
     "tags",
     "template",
+    "with_",
 )
-_OPTIONS: Final = ("name", "schedule", "params", *_OF_THE_SCHEDULE, *_FIELDS)
+OPTIONS: Final = ("name", "schedule", "params", *OF_THE_SCHEDULE, *FIELDS)
 
 _made: Final[list[Job]] = []
 
@@ -94,12 +98,12 @@ class Job:
         with Recording(self.name) as recording:
             self._function(**{name: Value(f"params.{name}") for name in self._parameters()})
             tasks = recording.documents()
-        if not tasks:
+        if not tasks and self._options.get("template") is None:
             raise wrong(f"The body of job '{self.name}' calls no task.", self.where)
         self.lines = {f"tasks[{n}]": one.where.line for n, one in enumerate(recording.tasks.values())}
         document: dict[str, Any] = {"name": self.name}
         told = {"description": _told(self._function.__doc__), **options}
-        for field in _FIELDS:
+        for field in FIELDS:
             if told.get(field) is not None:
                 document[camel(field)] = plain(told[field], f"{field} of '{self.name}'")
         schedule = self._schedule()
@@ -107,14 +111,14 @@ class Job:
             **document,
             **({"schedule": schedule} if schedule else {}),
             **({"params": params} if params else {}),
-            "tasks": tasks,
+            **({"tasks": tasks} if tasks else {}),
         }
 
     def _schedule(self) -> Any:
         given = plain(self._options.get("schedule"), "schedule")
         parts = {
             camel(part): plain(self._options[part], part)
-            for part in _OF_THE_SCHEDULE
+            for part in OF_THE_SCHEDULE
             if self._options.get(part) is not None
         }
         if isinstance(given, str):
@@ -157,8 +161,8 @@ def job(function: None = None, /, **options: Any) -> Callable[[Callable[..., Any
 def job(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """A function as a job: its options are the fields of a job file, in snake case, and those of its schedule."""
     for name in options:
-        if name not in _OPTIONS:
-            raise wrong(f"A job has no option '{name}'{nearest(name, _OPTIONS)}")
+        if name not in OPTIONS:
+            raise wrong(f"A job has no option '{name}'{nearest(name, OPTIONS)}")
     return _make(function, options) if function is not None else lambda found: _make(found, options)
 
 

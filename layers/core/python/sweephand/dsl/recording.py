@@ -30,6 +30,7 @@ FIELDS: Final = (
     "slots",
     "priority",
     "labels",
+    "publishes",
     "max",
 )
 """What every task may say; `max` is how long the list of a map may be."""

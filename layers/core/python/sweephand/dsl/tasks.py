@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "camel", "task"]
 
-_OF_THE_STEP: Final = ("env", "secrets", "limits", "cwd", "skip_exit_code")
+OF_THE_STEP: Final = ("env", "secrets", "limits", "cwd", "skip_exit_code")
 """What goes into the step, beside the function."""
-_OPTIONS: Final = ("id", *FIELDS, *_OF_THE_STEP)
+OPTIONS: Final = ("id", *FIELDS, *OF_THE_STEP)
 _YIELDS: Final = 0x20
 _IS_ASYNC: Final = 0x80 | 0x200
 """Flags of a function's code, as `inspect` has them."""
@@ -103,7 +103,7 @@ class Task:
             step["args"] = [plain(one, f"argument {n} of {self._name}") for n, one in enumerate(args, 1)]
         if kwargs:
             step["kwargs"] = {name: plain(one, f"'{name}' of {self._name}") for name, one in kwargs.items()}
-        for name in _OF_THE_STEP:
+        for name in OF_THE_STEP:
             if self._options.get(name) is not None:
                 step[camel(name)] = plain(self._options[name], f"{name} of {self._name}")
         return step
@@ -191,8 +191,8 @@ def _plain_function(function: Any) -> Callable[..., Any]:
 
 def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
-        if name not in _OPTIONS:
-            raise wrong(f"A task has no option '{name}'{nearest(name, _OPTIONS)}")
+        if name not in OPTIONS:
+            raise wrong(f"A task has no option '{name}'{nearest(name, OPTIONS)}")
     return dict(options)
 
 

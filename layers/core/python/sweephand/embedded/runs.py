@@ -30,7 +30,7 @@ from sweephand.ports import Clock, Recent
 
 _IDENTITY: Final = (
     "job, run_id, fire_at, start_at, trigger, created_at, params, rerun_of, rerun_from, parent, note, backfill,"
-    " interval_start"
+    " interval_start, marks"
 )
 _MOVING: Final = (
     "state, reason, changed_at, rev, nonce, version, epoch, attempt, lost, owner, lease_until, wake_at,"
@@ -41,7 +41,7 @@ _NEXT_SEQ: Final = "(SELECT coalesce(max(seq), 0) + 1 FROM runs)"
 """The number of a write in the feed. Writers come one at a time, so the order of numbers is that of commits."""
 
 _INSERT: Final = (
-    f"INSERT INTO runs ({COLUMNS}, seq) VALUES ({'?,' * 30} {_NEXT_SEQ}) ON CONFLICT (job, run_id) DO NOTHING"
+    f"INSERT INTO runs ({COLUMNS}, seq) VALUES ({'?,' * 31} {_NEXT_SEQ}) ON CONFLICT (job, run_id) DO NOTHING"
 )
 _UPDATE: Final = (
     f"UPDATE runs SET ({_MOVING}) = ({','.join('?' * 17)}), seq = {_NEXT_SEQ} WHERE job = ? AND run_id = ? AND rev = ?"
@@ -227,6 +227,7 @@ def _identity_row(run: Run) -> Row:
         run.note,
         run.backfill,
         micros_or_none(run.interval_start),
+        to_json(dict(run.marks)) if run.marks else None,
     )
 
 
@@ -259,7 +260,7 @@ def decode_run(row: Row, key: RunKey | None = None) -> Run:
         instant(row[2]),
         instant(row[3]),
         instant(row[5]),
-        instant(row[15]),
+        instant(row[16]),
         _TRIGGERS[row[4]],
         params=value_or_none(row[6]) or {},
         rerun_of=row[7],
@@ -268,22 +269,23 @@ def decode_run(row: Row, key: RunKey | None = None) -> Run:
         note=row[10],
         backfill=row[11],
         interval_start=instant_or_none(row[12]),
-        state=_STATES[row[13]],
-        reason=None if row[14] is None else Reason.of(row[14]),
-        rev=row[16],
-        nonce=row[17],
-        version=row[18],
-        epoch=row[19],
-        attempt=row[20],
-        lost=row[21],
-        owner=row[22],
-        lease_until=instant_or_none(row[23]),
-        wake_at=instant_or_none(row[24]),
-        started_at=instant_or_none(row[25]),
-        ended_at=instant_or_none(row[26]),
-        progress=row[27],
-        output=decode_output(value_or_none(row[28])),
-        failure=None if row[29] is None else Failure.decode(from_json(row[29])),
+        marks=value_or_none(row[13]) or {},
+        state=_STATES[row[14]],
+        reason=None if row[15] is None else Reason.of(row[15]),
+        rev=row[17],
+        nonce=row[18],
+        version=row[19],
+        epoch=row[20],
+        attempt=row[21],
+        lost=row[22],
+        owner=row[23],
+        lease_until=instant_or_none(row[24]),
+        wake_at=instant_or_none(row[25]),
+        started_at=instant_or_none(row[26]),
+        ended_at=instant_or_none(row[27]),
+        progress=row[28],
+        output=decode_output(value_or_none(row[29])),
+        failure=None if row[30] is None else Failure.decode(from_json(row[30])),
     )
 
 

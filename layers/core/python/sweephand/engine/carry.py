@@ -1,4 +1,5 @@
-"""What a rerun takes over from the run that it repeats: the states of tasks, and copies of their runs."""
+"""What a rerun takes over from the run that it repeats: the states of tasks, and copies of their runs; and which of the
+others are over by somebody's word."""
 
 from __future__ import annotations
 
@@ -13,11 +14,13 @@ from msgspec.structs import replace
 from sweephand.domain.dag import Graph, blank, byte_of, byte_of_mapped, state_of
 from sweephand.domain.ids import RunId, RunKey
 from sweephand.domain.mapping import parts_of
-from sweephand.domain.reruns import Rerun, carried_over, rerun_from_failed, rerun_from_task
+from sweephand.domain.reruns import Marks, Rerun, carried_over, marked, rerun_from_failed, rerun_from_task
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.task import TaskState
 from sweephand.engine.insist import insist
 from sweephand.engine.lookup import graph_of, version_of
+from sweephand.engine.mark import Verdict, ended_at_once
+from sweephand.engine.whereabouts import APPROVAL
 from sweephand.ports import World
 
 FAILED: Final = "failed"
@@ -49,8 +52,9 @@ def beginning(task: str) -> str:
 def carry_over(world: World, run: Run, graph: Graph) -> Carried:
     """Copy what a rerun takes over into the run, and tell what it begins with.
 
-    The copies are put if they are absent, so that repeating it changes nothing. What can no longer be read is done
-    anew.
+    A task that is over by somebody's word gets a run that says so, whatever becomes of what it needs; one that asks for
+    approval by now asks. All of these are put if they are absent, so that repeating it changes nothing. What can no
+    longer be read is done anew.
     """
     nothing = Carried(blank(graph))
     if run.rerun_of is None or run.rerun_from is None:
@@ -61,19 +65,24 @@ def carry_over(world: World, run: Run, graph: Graph) -> Carried:
     if old is None or past is None or rerun is None:
         return nothing
     kept = carried_over(past.graph, graph, rerun)
-    again = _instances_kept(past, rerun) if old.version == run.version else frozenset()
+    again = instances_kept(past, rerun) if old.version == run.version else frozenset()
     names = {past.graph.tasks[was].id for was in kept.values()}
     copies = [
         _copy(world, one, run)
         for one in past.runs
         if one.is_terminal and (parts_of(one.key.task)[0] in names or _is_kept(past.graph, one, again))
     ]
+    by_word = _by_word(world, run, graph, marked(past.graph, rerun, past.instances, again, Marks.decode(run.marks)))
+    copies += by_word
     for start in range(0, len(copies), _PAGE):
         page = copies[start : start + _PAGE]
         insist(lambda page=page: world.runs.create(page))  # type: ignore[misc]
     states = bytearray(nothing.states)
     for place, was in kept.items():
         states[place] = past.states[was]
+    for one in by_word:
+        if one.key.task in graph.places:  # an instance has its place once its map is expanded
+            states[graph.places[one.key.task]] = byte_of(TaskState(one.state))
     instances = {place: past.instances[was] for place, was in kept.items() if was in past.instances}
     return Carried(bytes(states), instances)
 
@@ -123,7 +132,18 @@ def record(graph: Graph, ended: Sequence[Run], states: bytearray, instances: Map
     return frozenset(touched)
 
 
-def _instances_kept(past: Past, rerun: Rerun) -> frozenset[int]:
+def _by_word(world: World, run: Run, graph: Graph, said: Mapping[str, TaskState]) -> list[Run]:
+    """The runs of tasks that are over by somebody's word."""
+    by, now = Marks.decode(run.marks).by, world.clock.now()
+    places = {name: graph.places.get(parts_of(name)[0]) for name in said}
+    return [
+        ended_at_once(world, run, run.key.of_task(name), Verdict(said[name], by, run.note or ""), now=now)
+        for name, place in places.items()
+        if place is not None and graph.tasks[place].kind != APPROVAL
+    ]
+
+
+def instances_kept(past: Past, rerun: Rerun) -> frozenset[int]:
     """The mapped tasks that start anew over the same list: of those, instances that succeeded need not run again."""
     tasks = past.graph.tasks
     return frozenset(n for n in rerun.first if (each := tasks[n].map) and "${run." not in json.dumps(each.over))

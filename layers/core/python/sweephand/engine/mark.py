@@ -110,7 +110,7 @@ def _end(world: World, seen: Overview, task: str, verdict: Verdict) -> None:
     while True:
         now, run = world.clock.now(), world.runs.get(key)
         if run is None:
-            fresh = _ended_at_once(world, seen, key, verdict, now)
+            fresh = ended_at_once(world, seen.run, key, verdict, now=now)
             (created,) = insist(lambda fresh=fresh: world.runs.create([fresh]))  # type: ignore[misc]
             if created:
                 follow_up(world, fresh)
@@ -130,9 +130,8 @@ def _end(world: World, seen: Overview, task: str, verdict: Verdict) -> None:
             return
 
 
-def _ended_at_once(world: World, seen: Overview, key: RunKey, verdict: Verdict, now: datetime) -> Run:
-    """The run of a task that never began."""
-    whole = seen.run
+def ended_at_once(world: World, whole: Run, key: RunKey, verdict: Verdict, *, now: datetime) -> Run:
+    """The run of a task that never began, as it is put: over."""
     waiting = Run(
         key,
         whole.fire_at,
@@ -143,9 +142,14 @@ def _ended_at_once(world: World, seen: Overview, key: RunKey, verdict: Verdict, 
         changed_at=now,
         version=whole.version,
     )
+    return ended_by(world, waiting, verdict, now=now)
+
+
+def ended_by(world: World, run: Run, verdict: Verdict, *, now: datetime) -> Run:
+    """A run that is not there yet, as it is put: over by this word."""
     nonce = world.dice.nonce()
-    after = waiting.marked(_EVENTS[verdict.state], verdict.reason, now=now, nonce=nonce, **verdict.changes)
-    return replace(after, rev=0)  # as it is put
+    after = run.marked(_EVENTS[verdict.state], verdict.reason, now=now, nonce=nonce, **verdict.changes)
+    return replace(after, rev=0)
 
 
 def _refuse(seen: Overview, task: str, state: str) -> NoReturn:

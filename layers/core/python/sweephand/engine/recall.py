@@ -54,7 +54,7 @@ def recall(world: World, call: Call, job: Job) -> Outcome | None:
 def remember(world: World, run: Run, job: Job) -> None:
     """Let runs to come take over what this one came to, if it was run. Safe to repeat, and to leave out."""
     cache = _cache_of(job)
-    was_run = run.reason is None or run.reason.code is not ReasonCode.CACHED
+    was_run = run.reason is None or run.reason.code not in (ReasonCode.CACHED, ReasonCode.MARKED)
     if cache is None or run.state is not RunState.SUCCEEDED or run.ended_at is None or not was_run:
         return
     with suppress(InvalidInput, Unavailable):  # safe: the next run is run

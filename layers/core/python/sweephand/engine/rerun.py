@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import count
 
+from msgspec.structs import replace
+
 from sweephand.domain.ids import RunId, RunKey, run_id_of_rerun
+from sweephand.domain.reruns import Marks
 from sweephand.domain.run import Run, RunState, Trigger
 from sweephand.engine.lookup import job_of, present_head
+from sweephand.engine.mark import Verdict, ended_by
 from sweephand.engine.trigger import REMEMBERED_FOR, queue_once
 from sweephand.errors import Conflict, Defect, NotFound
 from sweephand.ports import World
@@ -21,14 +25,17 @@ def rerun(
     note: str | None = None,
     idempotency_key: str | None = None,
     start: str | None = None,
+    marks: Marks | None = None,
 ) -> Run:
     """The next generation of the run's fire, with its parameters; two reruns at once become two generations.
 
     With `start`, a run of several tasks takes over what need not be done again: when it begins, since only then it is
-    known which version is in force. So nothing is copied for a run that never starts, and a stop costs nothing.
+    known which version is in force. So nothing is copied for a run that never starts, and a stop costs nothing. With
+    `marks`, tasks of it are over by somebody's word; a run of one task is over with that.
     Repeating it makes another generation, unless it is done under the same idempotency key within a day.
     """
-    job = job_of(world, present_head(world, key.job))
+    head = present_head(world, key.job)
+    job = job_of(world, head)
     old = world.runs.get(key)
     if old is None:
         raise NotFound(f"There is no run {key}.")
@@ -49,11 +56,15 @@ def rerun(
             params=old.params,
             rerun_of=key.run_id,
             rerun_from=start,
+            marks=marks.encode() if marks is not None else {},
             note=note,
             state=RunState.QUEUED,
             changed_at=now,
             nonce=world.dice.nonce(),
         )
+        if marks is not None and start is None and job is not None and not job.is_dag:
+            (state,) = marks.tasks.values()
+            fresh = ended_by(world, replace(fresh, version=head.version), Verdict(state, marks.by, note or ""), now=now)
         queued, is_new = queue_once(world, fresh, job, now=now)
         if is_new or idempotency_key is not None:
             return queued

@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from sweephand.domain.calendars import Calendar, CalendarHistory
+from sweephand.domain.definition import STEP_FIELDS
 from sweephand.domain.ids import JobName, Namespace, check_name
 from sweephand.domain.job import Job, JobStatus
+from sweephand.domain.job_templates import WITH, filled
 from sweephand.domain.limits import HOLDERS_MAX
 from sweephand.domain.secret import check_value
 from sweephand.domain.shorthand import MAIN_TASK
@@ -25,6 +27,8 @@ TEMPLATE: Final = "template"
 NAMESPACE: Final = "namespace"
 SECRET: Final = "secret"
 
+_RIVALS: Final = (STEP_FIELDS, ("retry", "retries"))
+"""Fields that say the same in other words: where a definition has one, it takes none of them from its template."""
 _PAGE: Final = 500
 _USERS_SHOWN: Final = 5
 _PACKS_MAX: Final = 50
@@ -62,6 +66,24 @@ def put_pool(
     if isinstance(slots, bool) or not 1 <= slots <= HOLDERS_MAX:
         raise InvalidInput(f"slots must be 1 to {HOLDERS_MAX}.", "slots")
     return put_document(world, namespace, POOL, name, {"slots": slots}, expected=expected, actor=actor)
+
+
+def with_template(world: World, namespace: Namespace, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A definition with the template that it names filled in; its own fields go before the template's."""
+    given = {field: value for field, value in document.items() if field not in ("template", WITH)}
+    named, values = document.get("template"), document.get(WITH)
+    if named is None:
+        if values is not None:
+            raise InvalidInput("'with' gives values to a template's parameters: name the 'template' beside it.", WITH)
+        return given
+    stored = world.shared.get(namespace, TEMPLATE, named) if isinstance(named, str) else None
+    if stored is None:
+        raise InvalidInput(f"There is no template '{str(named)[:128]}': create it first.", "template")
+    shared = filled(stored[1], values, template=named)
+    for rivals in _RIVALS:
+        if any(given.get(field) is not None for field in rivals):
+            shared = {field: value for field, value in shared.items() if field not in rivals}
+    return {**shared, **{field: value for field, value in given.items() if value is not None}}
 
 
 def put_secret(

@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from msgspec.structs import replace
 
 from sweephand.domain.duration import parse_duration
-from sweephand.domain.fields import instant
-from sweephand.domain.ids import JobKey, JobName, Namespace
-from sweephand.domain.job import CatchupPolicy, Head, JobStatus
+from sweephand.domain.ids import JobName, Namespace
+from sweephand.domain.job import Head
 from sweephand.domain.ledger import FireStatus, LedgerRow
 from sweephand.domain.run import Run, RunState
 from sweephand.domain.status import listed
-from sweephand.dsl import Job
 from sweephand.embedded import PACE, open_stores
-from sweephand.engine import share
 from sweephand.engine.attempt import Attempted, Fate, begin, execute, finish
-from sweephand.engine.cancel import cancel
-from sweephand.engine.delete import delete
+from sweephand.engine.follow import follow
 from sweephand.engine.ledger import ledger, runs_between
 from sweephand.engine.look import Looking
 from sweephand.engine.lookup import present_head
 from sweephand.engine.overview import overview_of
-from sweephand.engine.pause import pause
-from sweephand.engine.put import put
-from sweephand.engine.rerun import rerun
-from sweephand.engine.resume import Resumed, resume
 from sweephand.engine.sweep import sweep
-from sweephand.engine.trigger import trigger
-from sweephand.errors import Defect, InvalidInput
+from sweephand.errors import Defect
 from sweephand.messages import AttemptRun, decode
 from sweephand.ports import Delivery, Lane, World
-from sweephand.testing.tasks import Function, Pending, Tasks, called
+from sweephand.testing.people import People, as_instant
+from sweephand.testing.tasks import Function, Pending, Tasks
 from sweephand.testing.virtual import SeededDice, VirtualClock
 
-_ACTOR: Final = "test"
 _RESOLUTION: Final = timedelta(microseconds=1)
 _BATCH: Final = 10
+_FOLLOWED_AT_ONCE: Final = 500
 _END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
 _HOLD: Final = timedelta(seconds=30)
 
 
-class VirtualScheduler:
+class VirtualScheduler(People):
     """A scheduler in virtual time. Apply jobs, say what their tasks do, let time pass, look at what happened.
 
     It is the engine itself, not an imitation: schedules, clock changes, catch-up, retries, overlap and the ledger are
@@ -56,16 +47,14 @@ class VirtualScheduler:
     def __init__(
         self, start: str | datetime = "2026-01-01T00:00:00Z", *, seed: int = 0, namespace: str = "default"
     ) -> None:
-        self._clock = VirtualClock(_instant(start, "start"))
+        self._clock = VirtualClock(as_instant(start, "start"))
         self._start = self._clock.now()
-        self._namespace = Namespace(namespace)
-        self._tasks = Tasks()
+        tasks = Tasks()
         self._pending: list[Pending] = []
+        self._followed = 0
         self._stores = stores = open_stores(None, clock=self._clock)
-        world = World.over(
-            stores, clock=self._clock, dice=SeededDice(seed), target=self._tasks, pace=PACE, owner="virtual"
-        )
-        self._world = replace(world, target=Looking(self._tasks, world))
+        world = World.over(stores, clock=self._clock, dice=SeededDice(seed), target=tasks, pace=PACE, owner="virtual")
+        super().__init__(replace(world, target=Looking(tasks, world)), Namespace(namespace), tasks)
 
     def __enter__(self) -> Self:
         return self
@@ -74,61 +63,6 @@ class VirtualScheduler:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stores.close()
-
-    # What people do.
-
-    def apply(self, definition: Mapping[str, Any] | Job) -> Head:
-        """Create the job that the definition names, or give it a new version.
-
-        Of a job that is written in Python, the tasks are its functions, until `on` says something else.
-        """
-        if isinstance(definition, Job):
-            self._tasks.set(JobName(definition.name), called, timedelta(0))
-            definition = definition.document()
-        name = definition.get("name")
-        head = self._world.jobs.head(self._key(name)) if isinstance(name, str) else None
-        expected = head.version if head is not None and head.status is not JobStatus.DELETED else None
-        return put(self._world, self._namespace, definition, actor=_ACTOR, expected=expected)
-
-    def pause(self, job: str) -> Head:
-        """Stop the job's schedule."""
-        return pause(self._world, self._key(job), actor=_ACTOR)
-
-    def resume(self, job: str, *, catchup: str = "none") -> Resumed:
-        """Let the schedule go on; `catchup` (none, latest, all) decides about the fires that the pause held."""
-        if catchup not in list(CatchupPolicy):
-            raise InvalidInput(f"'{catchup}' is unknown: use {', '.join(CatchupPolicy)}.", "catchup")
-        return resume(self._world, self._key(job), catchup=CatchupPolicy(catchup), actor=_ACTOR)
-
-    def delete(self, job: str) -> Head:
-        """Delete the job; its history stays."""
-        return delete(self._world, self._key(job), actor=_ACTOR)
-
-    def trigger(self, job: str, params: Mapping[str, Any] | None = None, *, idempotency_key: str | None = None) -> Run:
-        """Have the job run now: it starts when time goes on, be it by nothing (`advance()`)."""
-        return trigger(self._world, self._key(job), params=params, idempotency_key=idempotency_key)
-
-    def cancel(self, run: Run) -> Run:
-        """End a run."""
-        return cancel(self._world, run.key, actor=_ACTOR)
-
-    def rerun(self, run: Run) -> Run:
-        """Run an ended run again."""
-        return rerun(self._world, run.key)
-
-    def pool(self, name: str, slots: int) -> None:
-        """Create a pool, or change its size."""
-        share.put_pool(self._world, self._namespace, name, slots, expected=self._revision("pool", name))
-
-    def calendar(self, name: str, definition: Mapping[str, Any]) -> None:
-        """Create a calendar, or give it a new version."""
-        expected = self._revision("calendar", name)
-        share.put_calendar(self._world, self._namespace, name, definition, expected=expected)
-
-    def secret(self, name: str, value: str) -> None:
-        """Store a secret: the call of a task that declares it has its value in `call.secrets.by_name`."""
-        expected = self._revision("secret", name)
-        share.put_secret(self._world, self._namespace, name, value, expected=expected, now=self.now)
 
     # What tasks do.
 
@@ -154,7 +88,7 @@ class VirtualScheduler:
 
     def advance_to(self, moment: str | datetime) -> None:
         """Let time pass up to a moment, with everything that is due at it."""
-        until = _instant(moment, "moment")
+        until = as_instant(moment, "moment")
         while True:
             self._do_what_is_due()
             following = self._next_moment()
@@ -199,8 +133,8 @@ class VirtualScheduler:
         self, job: str, *, since: str | datetime | None = None, until: str | datetime | None = None
     ) -> list[LedgerRow]:
         """Every fire with since <= F < until and what became of it; by default from the beginning up to now."""
-        low = self._start if since is None else _instant(since, "since")
-        high = self.now + _RESOLUTION if until is None else _instant(until, "until")
+        low = self._start if since is None else as_instant(since, "since")
+        high = self.now + _RESOLUTION if until is None else as_instant(until, "until")
         return ledger(self._world, self._key(job), since=low, until=high)
 
     def assert_complete(self, job: str) -> None:
@@ -211,13 +145,6 @@ class VirtualScheduler:
             raise AssertionError(f"The ledger of {job} has {len(wrong)} holes or extras:\n{lines}")
 
     # The machinery.
-
-    def _key(self, job: str) -> JobKey:
-        return JobKey(self._namespace, JobName(job))
-
-    def _revision(self, kind: str, name: str) -> int:
-        stored = self._world.shared.get(self._namespace, kind, name)
-        return stored[0] if stored else 0
 
     def _next_moment(self) -> datetime | None:
         """When something can happen next."""
@@ -242,8 +169,16 @@ class VirtualScheduler:
             swept = sum(sweep(self._world, [shard]).entries for shard in shards)  # alone, none is handed on
             if not swept and shards:
                 raise Defect(f"Something in shards {shards} is due and is not dealt with.")
-            if not (self._finish_what_ends() or self._attempt_what_came() or swept):
+            if not (self._finish_what_ends() or self._attempt_what_came() or swept or self._follow()):
                 return
+
+    def _follow(self) -> bool:
+        """Let everything follow from what changed: jobs after jobs, datasets, backfills."""
+        changed = self._stores.feed.read(self._followed, _FOLLOWED_AT_ONCE)
+        if changed:
+            follow(self._world, f"batch-{self._followed:016d}", [run for _, run in changed])
+            self._followed = changed[-1][0]
+        return bool(changed)
 
     def _finish_what_ends(self) -> bool:
         ends = [pending for pending in self._pending if pending.ends_at <= self.now]
@@ -283,11 +218,3 @@ def _is_hole(row: LedgerRow) -> bool:
     if row.status is FireStatus.PENDING:
         return row.run_id is None and row.reason is None
     return row.status in (FireStatus.MISSING, FireStatus.EXTRA)
-
-
-def _instant(value: str | datetime, path: str) -> datetime:
-    if isinstance(value, str):
-        return instant(value, path)
-    if value.tzinfo is None:
-        raise InvalidInput("The time has no zone: give it one, such as UTC.", path)
-    return value.astimezone(UTC)

@@ -58,6 +58,8 @@ class Run(Told):
     output: Any
     error: Failed | None
     rerun_of: str | None
+    rerun_from: str = Field("", description="Only of a rerun in part: `failed`, or `task:` and its id.")
+    marked: dict[str, str] = Field(default_factory=dict, description="Tasks of a rerun that are over by a word.")
     backfill_id: str = Field("", description="Only of a run of a backfill.")
     interval_start: str = Field("", description="Only of a run that stands for several fires, as is intervalEnd.")
     interval_end: str = ""
