@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -20,6 +21,7 @@ from sweephand.domain.ids import DEFAULT, JobKey, JobName, RunId, RunKey
 from sweephand.engine.match import Matched, Wanted, match
 from sweephand.errors import Unavailable
 from sweephand.local.gateway import Event
+from sweephand.local.polls import held_for_s
 from tests.api.client import Served
 from tests.api.test_contract import create
 from tests.api.test_runs import trigger
@@ -187,6 +189,12 @@ def test_nobody_is_sent_again_at_once_for_what_nobody_can_get() -> None:
         assert server.ask("POST", LEASES, authorization=ALLOWED).status == 200
     assert api.looks > 8  # twenty in a second
     assert 2 <= api.calls <= 6  # and four times somebody is sent
+
+
+def test_who_came_together_does_not_come_back_together() -> None:
+    held_s = [held_for_s(20, place) for place in range(1_000)]
+    assert 15 <= min(held_s) < max(held_s) == 20
+    assert max(Counter(held_s).values()) < 100
 
 
 def test_who_came_in_vain_keeps_the_place() -> None:

@@ -24,6 +24,9 @@ LOOK_EVERY_S: Final = 0.05
 _SHARE: Final = 0.05
 """The part of the time that looks may take: a look that takes long is followed by a longer pause."""
 _AFTER_TROUBLE_S: Final = 1.0
+_SPREAD: Final = 0.25
+"""The part of their time by which some wait less than others: who came together is not to come back together."""
+_STEPS: Final = 16
 _IN_VAIN_S: Final = 0.25
 """How long nobody is sent for a run that somebody came for and did not get."""
 
@@ -92,7 +95,7 @@ class Polls:
                 wanted = patience.wanted
                 if wanted is None or self._stopping:
                     return answer
-                deadline = deadline or asyncio.get_running_loop().time() + patience.wait_s
+                deadline = deadline or asyncio.get_running_loop().time() + held_for_s(patience.wait_s, place)
                 found = await self._turn(place, wanted, deadline, leaving)
                 if found is None:
                     return None
@@ -193,3 +196,8 @@ class Polls:
     def _is_behind(self, wanted: Wanted) -> bool:
         """Whether others wait for the same. It is asked from threads, and may be wrong for a moment."""
         return any(self._awaited[wanted.namespace, queue] > 0 for queue in wanted.queues)
+
+
+def held_for_s(wait_s: float, place: int) -> float:
+    """How long a caller is kept waiting who would wait so long, by its place among those who came."""
+    return wait_s * (1 - _SPREAD * (place % _STEPS) / _STEPS)
