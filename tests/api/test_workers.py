@@ -9,7 +9,9 @@ import pytest
 
 from sweephand.api.asked import Patience
 from sweephand.domain.access import DEFAULT
+from sweephand.domain.limits import OUTPUT_KEPT_MAX
 from sweephand.engine.match import Wanted
+from sweephand.secrets import MARK
 from tests.api.client import Client, Virtual, sqlite_only
 from tests.api.test_contract import create
 from tests.api.test_runs import run_of, trigger
@@ -167,6 +169,48 @@ def test_a_completion_ends_the_run_and_repeating_it_answers_the_same(virtual: Vi
     virtual.go_on(minutes=5)
     assert worker.post(path, report).expect(200).json == first.json
     assert run_of(virtual.admin, "outside", run_id)["endedAt"] == "2026-03-02T00:10:00Z"
+
+
+def test_an_output_that_its_run_cannot_hold_is_kept_and_stays_what_it_was(virtual: Virtual, worker: Client) -> None:
+    virtual.admin.put("/secrets/dsn", {"value": "s3cr3t-value"})
+    create(virtual.admin, "outside", run={"external": {"secrets": {"DSN": "dsn"}}})
+    run_id = trigger(virtual.admin, "outside")
+    virtual.go_on()
+    (work,) = lease(worker)
+    path, rows = f"/leases/{work['lease']}/complete", ["ä" * 99, "s3cr3t-value"] * 2_000
+    worker.post(path, {"epoch": 1, "output": rows}).expect(200)
+    kept = [row if row == "ä" * 99 else MARK for row in rows]
+    assert run_of(virtual.admin, "outside", run_id)["output"] == kept
+    for other in ("small", "x" * 5_000):
+        worker.post(path, {"epoch": 1, "output": other}).expect(200)
+    assert run_of(virtual.admin, "outside", run_id)["output"] == kept
+
+
+def test_an_output_of_more_than_a_megabyte_is_refused(virtual: Virtual, worker: Client) -> None:
+    offered(virtual)
+    (work,) = lease(worker)
+    path = f"/leases/{work['lease']}/complete"
+    refused = worker.post(path, {"epoch": 1, "output": "x" * (OUTPUT_KEPT_MAX - 1)}).expect(400)
+    assert refused.json["errors"][0]["path"] == "output"
+    worker.post(path, {"epoch": 1, "output": "x" * (OUTPUT_KEPT_MAX - 2)}).expect(200)
+
+
+def test_instances_of_a_mapped_task_keep_large_outputs_and_what_comes_after_reads_them(
+    virtual: Virtual, worker: Client
+) -> None:
+    tasks = [
+        {"id": "load", "run": {"external": {}}, "map": {"over": "${params.list}"}},
+        {"id": "sum", "needs": ["load"], "run": {"external": {"rows": "${tasks.load.output}"}}},
+    ]
+    create(virtual.admin, "etl", tasks=tasks, params={"list": [1, 2]})
+    trigger(virtual.admin, "etl")
+    virtual.go_on(seconds=10)
+    for work in lease(worker, max=10):
+        output = str(work["upstream"]["item"]) * 5_000
+        worker.post(f"/leases/{work['lease']}/complete", {"epoch": 1, "output": output}).expect(200)
+    virtual.go_on(seconds=10)
+    (last,) = lease(worker, max=10)
+    assert last["upstream"]["tasks"]["load"]["output"] == ["1" * 5_000, "2" * 5_000]
 
 
 def test_a_report_under_another_epoch_is_refused(virtual: Virtual, worker: Client) -> None:

@@ -83,7 +83,7 @@ _UNREPEATED: Final = frozenset(
 epoch, and code by its name."""
 _DEFINING: Final = frozenset({"createJob", "putJob", "planJob", "createDag", "putTemplate", "putSecret"})
 """Their bodies may be as large as a definition can be; a secret of 64 KB may be written with six bytes for each."""
-_BYTES_MAX: Final = {**dict.fromkeys(_DEFINING, BODY_BYTES_MAX), "putCode": CODE_BYTES_MAX}
+_BYTES_MAX: Final = {**dict.fromkeys(_DEFINING | {"completeWork"}, BODY_BYTES_MAX), "putCode": CODE_BYTES_MAX}
 _BUILT_IN: Final = frozenset({"command", "python", "http", "external"}) | LOOKS
 ON_AWS: Final = _BUILT_IN | {"container"}
 """What a deployment runs besides the AWS services that it lists; which images, its list says."""
