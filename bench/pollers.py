@@ -2,13 +2,14 @@
 
 First a backlog: every run must be pulled and completed once, by whoever. Then they wait, and runs come at the peak that
 is asked for, 36 a second (000-C2). Compared within one run: how long the other namespace's runs take from their trigger
-to their start while the thousand poll, and before they came.
+to their start while the thousand poll, and before they came or after they went, whichever was worse.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import ssl
 import threading
 from collections import Counter
@@ -59,16 +60,21 @@ def main() -> None:
         share = (server.cpu_s() - cpu_s) / (monotonic() - begun)
         _await(lambda: pulling.done >= BACKLOG + count, "all runs")
         pulled, troubles = pulling.end()
+        after = _trickle(server, lambda since: since > QUIET_S)
         ended = Counter((run["state"], run["attempt"]) for run in _pages(crowd, "/jobs/job/runs"))
 
     print(f"{WORKERS:,} workers, a backlog of {BACKLOG:,} runs: {per_second:,.0f} a second")
-    figures = {"before": before, "a backlog": backlog, "1,000 wait": waiting, f"{PEAK_PER_S} runs a second": peak}
-    for what, waits_s in figures.items():
+    phases = {
+        "before": before,
+        "a backlog": backlog,
+        "1,000 wait": waiting,
+        f"{PEAK_PER_S} runs a second": peak,
+        "afterwards": after,
+    }
+    for what, waits_s in phases.items():
         print(f"{f'a quiet namespace, {what}':45} {len(waits_s):5} runs   {_line(waits_s)}")
-    ratio = quantile(peak, 0.99) / quantile(before, 0.99)
-    print(
-        f"p99 from trigger to start, at the peak against before: {ratio:.2f} x; the server used {share:.0%} of a core"
-    )
+    ratio = quantile(peak, 0.99) / max(quantile(before, 0.99), quantile(after, 0.99))
+    print(f"p99 from trigger to start, at the peak against quiet: {ratio:.2f} x; the server used {share:.0%} of a core")
     twice = pulled.total() - len(pulled)
     assert not twice, f"{twice} runs were pulled twice"
     assert len(pulled) == BACKLOG + count, f"{BACKLOG + count - len(pulled)} runs were lost"
@@ -109,6 +115,7 @@ class Pulling:
 
 def _pull(port: int, token: str, number: int, over: Any, done: Any, says: Connection) -> None:
     pulled, troubles = Counter[str](), Counter[object]()
+    os.nice(10)  # they stand for other machines
 
     async def work() -> None:
         # A client each: the connections of one are looked through for every call.
