@@ -29,8 +29,8 @@ class Served:
     token: str
     pid: int
 
-    def client(self) -> Client:
-        return Client(self.port, self.token)
+    def client(self, namespace: str = "default") -> Client:
+        return Client(self.port, self.token, namespace)
 
     def rss_mb(self) -> float:
         """The memory that its process holds."""
@@ -47,9 +47,13 @@ class Served:
 class Client:
     """One kept connection."""
 
-    def __init__(self, port: int, token: str) -> None:
+    def __init__(self, port: int, token: str, namespace: str) -> None:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=ANSWERS_WITHIN_S)
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._headers = {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+            "X-Namespace": namespace,
+        }
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
         """The status and the body, unread."""
@@ -70,6 +74,9 @@ class Client:
 
     def post(self, path: str, body: object = None) -> Any:
         return self._told("POST", path, body)
+
+    def put(self, path: str, body: object = None) -> Any:
+        return self._told("PUT", path, body)
 
     def _told(self, method: str, path: str, body: object = None) -> Any:
         status, text = self.ask(method, path, body)

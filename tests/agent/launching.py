@@ -16,6 +16,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from sweephand.api.app import PUBLIC, Api
+from sweephand.api.asked import Patience
 from sweephand.calls import Call
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.ids import DEFAULT, RunKey
@@ -101,8 +102,10 @@ class Place:
     def authorize(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.api.authorize(event)
 
-    def handle(self, event: Mapping[str, Any], *, gone: threading.Event | None = None) -> Mapping[str, Any]:
-        return {"statusCode": 503, "headers": {}, "body": "{}"} if self.deaf else self.api.handle(event, gone=gone)
+    def handle(self, event: Mapping[str, Any], *, patience: Patience | None = None) -> Mapping[str, Any]:
+        if self.deaf:
+            return {"statusCode": 503, "headers": {}, "body": "{}"}
+        return self.api.handle(event, patience=patience)
 
     def begin(self, run: dict[str, Any], **more: Any) -> RunKey:
         document = {"name": "job", "run": run, "timeout": "30m", **more}

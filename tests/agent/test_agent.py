@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from sweephand.domain.ids import DEFAULT
+from sweephand.domain.output import Kept
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import RunState
 from sweephand.engine.cancel import cancel
 from sweephand.engine.checkpoint import read_checkpoint
+from sweephand.engine.outputs import output_of
 from sweephand.engine.share import put_secret
 from tests.agent.launching import WITHIN_S, Place, launching
 from tests.local.waiting import until
@@ -41,6 +43,19 @@ def test_an_agent_does_its_work_and_reports_it(place: Place) -> None:
     assert (run.state, run.output, run.attempt, run.owner is not None) == (RunState.SUCCEEDED, {"rows": 3}, 1, True)
     assert place.launched(1).wait(WITHIN_S) == 0
     assert "stdout: hello" in place.printed()
+
+
+@pytest.mark.parametrize(("size", "state"), [(5_000, "succeeded"), (1_048_576, "succeeded"), (1_048_577, "failed")])
+def test_an_output_that_its_run_cannot_hold_is_reported_and_kept(place: Place, size: int, state: str) -> None:
+    source = f"import os; open(os.environ['SWEEPHAND_OUTPUT'], 'w').write('\"' + 'x' * {size - 2} + '\"')"
+    ended = place.ended(place.begin(python(source), retries=2))
+    assert (ended.state, ended.attempt) == (state, 1), ended.failure
+    if state == "failed":
+        assert ended.failure is not None
+        assert ended.failure.error == "OutputTooLarge"
+    else:
+        assert ended.output == Kept(ended.key.run_id, "main", 1, size)
+        assert output_of(place.stores.artifacts, ended) == "x" * (size - 2)
 
 
 def test_what_it_knows_is_not_among_its_words_nor_among_its_tasks_variables(place: Place) -> None:
@@ -129,7 +144,7 @@ def test_a_task_of_thirty_steps_whose_agent_is_killed_half_way_goes_on_from_its_
     run = place.ended(key)
     assert (run.state, run.output) == (RunState.SUCCEEDED, {"began": 15, "ended": 30})
     assert (run.epoch, run.attempt, run.lost) == (2, 2, 1)
-    assert read_checkpoint(place.world, key) is None
+    until(lambda: read_checkpoint(place.world, key) is None, within_s=WITHIN_S, what="nothing is left of it")
 
 
 def test_an_agent_that_was_frozen_and_replaced_cannot_complete_when_it_thaws(place: Place) -> None:

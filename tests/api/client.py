@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -16,6 +15,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from sweephand.api.app import PUBLIC, Api
+from sweephand.api.asked import Patience
 from sweephand.api.authorize import to_context
 from sweephand.api.refusals import Unauthorized
 from sweephand.api.sessions import Issuer
@@ -114,7 +114,7 @@ class Client:
         *,
         raw: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        gone: threading.Event | None = None,
+        patience: Patience | None = None,
     ) -> Answered:
         """Make a call; `raw` are a body's bytes as they are. Headers' names may have underscores."""
         content = raw if raw is not None else (None if body is _UNSET else json.dumps(body).encode())
@@ -127,7 +127,7 @@ class Client:
             if policy["policyDocument"]["Statement"][0]["Effect"] != "Allow":
                 return Answered(403, json.dumps({"status": 403, "detail": policy["context"]["reason"]}))
             event["requestContext"]["authorizer"] = policy["context"]
-        return answered(self.api.handle(event, gone=gone))
+        return answered(self.api.handle(event, patience=patience))
 
     def pages(self, path: str) -> Iterator[list[JSON]]:
         """Every page of a list."""
@@ -182,8 +182,8 @@ class Known:
     def authorize(self, _event: JSON) -> Mapping[str, Any]:
         return {"policyDocument": {"Statement": [{"Effect": "Allow"}]}, "context": self._context}
 
-    def handle(self, event: JSON, *, gone: threading.Event | None = None) -> Mapping[str, Any]:
-        return self._api.handle(event, gone=gone)
+    def handle(self, event: JSON, *, patience: Patience | None = None) -> Mapping[str, Any]:
+        return self._api.handle(event, patience=patience)
 
 
 def answered(result: Mapping[str, Any]) -> Answered:

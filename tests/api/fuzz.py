@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ import schemathesis
 from hypothesis import strategies as st
 
 from sweephand.api.app import Api
+from sweephand.api.asked import Patience
 from sweephand.api.sessions import Issuer
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.domain.access import EVERYWHERE, Role
@@ -158,9 +158,9 @@ class Switchboard:
         assert self.place is not None
         return self.place.api.authorize(event)
 
-    def handle(self, event: JSON, *, gone: threading.Event | None = None) -> Mapping[str, Any]:
+    def handle(self, event: JSON, *, patience: Patience | None = None) -> Mapping[str, Any]:
         assert self.place is not None
-        return self.place.api.handle(event, gone=gone)
+        return self.place.api.handle(event, patience=patience)
 
 
 @cache

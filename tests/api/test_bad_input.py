@@ -284,7 +284,7 @@ def test_every_mistake_is_listed_at_once(unchanged: Client) -> None:
         ("/leases", {"workerId": "w", "waitSeconds": 21}, "waitSeconds"),
         ("/leases", {"workerId": "w", "waitSeconds": -1}, "waitSeconds"),
         ("/leases/bm8/complete", {}, "epoch"),
-        ("/leases/bm8/complete", {"epoch": 1, "output": "x" * 40_000}, "output"),
+        ("/leases/bm8/complete", {"epoch": 1, "output": "x" * 1_100_000}, "output"),
         ("/leases/bm8/fail", {"epoch": 1, "class": "odd"}, "class"),
         ("/leases/heartbeat", {"leases": []}, "leases"),
         ("/leases/heartbeat", {"leases": [{"lease": "x", "epoch": 1}] * 101}, "leases"),

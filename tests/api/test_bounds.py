@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
-from sweephand.api.asked import Asked, Ending
+from sweephand.api.asked import Asked
 from sweephand.api.listing import LOOKED_AT_MAX
 from sweephand.api.walk import Walk
 from sweephand.domain.access import DEFAULT, Caller, PrincipalKind, Role
@@ -116,7 +115,7 @@ def test_a_walk_stops_after_so_many_rows_and_its_cursor_goes_on(virtual: Virtual
     create(virtual.admin, "beat", command="x", schedule="* * * * * *")
     virtual.go_on(seconds=30)
     caller = Caller("t", PrincipalKind.TOKEN, DEFAULT, Role.VIEWER)
-    ask = Asked(virtual.world, caller, {}, frozenset(), {}, None, None, Ending(threading.Event()))
+    ask = Asked(virtual.world, caller, {}, frozenset(), {}, None, None)
     cursor: str | None = None
     walks: list[list[str]] = []
     while not walks or cursor is not None:
@@ -193,18 +192,6 @@ def test_one_who_asks_for_other_namespaces_does_not_fill_the_log(virtual: Virtua
         viewer.within(f"other-{n}").get("/jobs").expect(403)
     rows = [row for row in virtual.admin.get("/audit").items if row["action"] == "access.refuse"]
     assert 1 <= len(rows) <= 2
-
-
-@sqlite_only("a function is not told that its caller went away: it answers at once")
-def test_a_poll_whose_caller_has_gone_takes_nothing_more(virtual: Virtual) -> None:
-    worker = virtual.callers.role("operator")
-    gone = threading.Event()
-    body = {"workerId": "w", "waitSeconds": 20}
-    polling = threading.Thread(target=lambda: worker.call("POST", "/leases", body, gone=gone), daemon=True)
-    polling.start()
-    gone.set()
-    polling.join(10)
-    assert not polling.is_alive()  # although no time passes here
 
 
 @sqlite_only(MANY)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from sweephand.api.asked import Patience
 from sweephand.domain.access import DEFAULT
-from sweephand.engine.offer import QUEUE_DEFAULT
-from tests.api.client import Client, Served, Virtual
+from sweephand.domain.limits import OUTPUT_KEPT_MAX
+from sweephand.engine.match import Wanted
+from sweephand.secrets import MARK
+from tests.api.client import Client, Virtual, sqlite_only
 from tests.api.test_contract import create
 from tests.api.test_runs import run_of, trigger
-from tests.local import waiting
 
 WORK = {
     "lease",
@@ -28,6 +29,8 @@ WORK = {
     "idempotencyKey",
     "checkpoint",
 }
+
+ONE_MACHINE: Final = sqlite_only("a function keeps nobody waiting")
 
 
 @pytest.fixture
@@ -78,15 +81,70 @@ def test_a_worker_gets_as_many_together_as_it_wants(virtual: Virtual, worker: Cl
     assert len(lease(worker, max=10, atLeast=2)) == 1  # it does not wait at all: what is there
 
 
-def test_a_worker_that_wants_more_than_are_there_gets_them_when_its_time_is_over(served: Served) -> None:
-    create(served.admin, "job", run={"external": {}})
-    trigger(served.admin, "job")
-    with served.runtime:
-        offers = served.stores.offers
-        waiting.until(lambda: offers.open(DEFAULT, QUEUE_DEFAULT, limit=1) != [], within_s=20, what="an offer")
-        begun = monotonic()
-        assert len(lease(served.admin, max=10, atLeast=2, waitSeconds=1)) == 1
-        assert monotonic() - begun > 0.9
+def test_a_function_keeps_nobody_waiting_and_says_when_to_come_back(virtual: Virtual, worker: Client) -> None:
+    offered(virtual)
+    for body, seconds in (({"labels": ["gpu"], "waitSeconds": 20}, 1), ({"waitSeconds": 20}, 0)):
+        answer = worker.post("/leases", {"workerId": "w1", **body}).expect(200).json
+        assert answer["retryAfterSeconds"] == seconds
+
+
+def nobody_else(_wanted: Wanted) -> bool:
+    return False
+
+
+def polled(worker: Client, patience: Patience, **fields: Any) -> list[str]:
+    """What a call gets that may be kept waiting."""
+    body = {"workerId": "w1", "waitSeconds": 20, **fields}
+    return [work["jobId"] for work in worker.call("POST", "/leases", body, patience=patience).expect(200).items]
+
+
+@ONE_MACHINE
+def test_a_patient_worker_waits_for_what_it_wants_and_says_what_that_is(virtual: Virtual, worker: Client) -> None:
+    patience = Patience(nobody_else)
+    assert polled(worker, patience, labels=["default", "gpu"], max=5, atLeast=2) == []
+    assert (patience.wanted, patience.wait_s) == (Wanted(DEFAULT, "w1", ("default", "gpu"), 5, 2), 20)
+    offered(virtual, "first")
+    assert polled(worker, patience, max=5, atLeast=2) == []
+    offered(virtual, "second")
+    assert polled(worker, patience, max=5, atLeast=2) == ["first", "second"]
+    assert not patience.has_waited
+
+
+@ONE_MACHINE
+def test_whose_time_is_over_gets_what_is_there(virtual: Virtual, worker: Client) -> None:
+    patience = Patience(nobody_else)
+    offered(virtual)
+    assert polled(worker, patience, max=5, atLeast=2) == []
+    patience.is_over = True
+    assert polled(worker, patience, max=5, atLeast=2) == ["outside"]
+    assert not patience.has_waited
+
+
+@ONE_MACHINE
+def test_who_comes_behind_others_does_not_take_what_they_wait_for(virtual: Virtual, worker: Client) -> None:
+    offered(virtual)
+    patience = Patience(lambda wanted: wanted.worker == "w1")
+    assert polled(worker, patience) == []
+    assert polled(worker, patience) == ["outside"]  # it was its turn
+
+
+@ONE_MACHINE
+def test_a_call_whose_caller_has_gone_takes_nothing(virtual: Virtual, worker: Client) -> None:
+    offered(virtual)
+    patience = Patience(nobody_else)
+    patience.gone.set()
+    assert polled(worker, patience) == []
+    assert len(lease(worker)) == 1
+
+
+@ONE_MACHINE
+def test_a_call_that_is_made_again_for_a_patient_worker_is_one_call(virtual: Virtual, worker: Client) -> None:
+    virtual.admin.put("/namespaces/default", {"limits": {"requestsPerSecond": 1}}).expect(201)
+    patience = Patience(nobody_else)
+    for _ in range(10):
+        assert polled(worker, patience) == []
+    worker.get("/workers").expect(200)
+    worker.get("/workers").expect(429)
 
 
 def test_a_worker_gets_only_what_is_in_its_queues_and_no_more_than_it_asks_for(
@@ -111,6 +169,48 @@ def test_a_completion_ends_the_run_and_repeating_it_answers_the_same(virtual: Vi
     virtual.go_on(minutes=5)
     assert worker.post(path, report).expect(200).json == first.json
     assert run_of(virtual.admin, "outside", run_id)["endedAt"] == "2026-03-02T00:10:00Z"
+
+
+def test_an_output_that_its_run_cannot_hold_is_kept_and_stays_what_it_was(virtual: Virtual, worker: Client) -> None:
+    virtual.admin.put("/secrets/dsn", {"value": "s3cr3t-value"})
+    create(virtual.admin, "outside", run={"external": {"secrets": {"DSN": "dsn"}}})
+    run_id = trigger(virtual.admin, "outside")
+    virtual.go_on()
+    (work,) = lease(worker)
+    path, rows = f"/leases/{work['lease']}/complete", ["ä" * 99, "s3cr3t-value"] * 2_000
+    worker.post(path, {"epoch": 1, "output": rows}).expect(200)
+    kept = [row if row == "ä" * 99 else MARK for row in rows]
+    assert run_of(virtual.admin, "outside", run_id)["output"] == kept
+    for other in ("small", "x" * 5_000):
+        worker.post(path, {"epoch": 1, "output": other}).expect(200)
+    assert run_of(virtual.admin, "outside", run_id)["output"] == kept
+
+
+def test_an_output_of_more_than_a_megabyte_is_refused(virtual: Virtual, worker: Client) -> None:
+    offered(virtual)
+    (work,) = lease(worker)
+    path = f"/leases/{work['lease']}/complete"
+    refused = worker.post(path, {"epoch": 1, "output": "x" * (OUTPUT_KEPT_MAX - 1)}).expect(400)
+    assert refused.json["errors"][0]["path"] == "output"
+    worker.post(path, {"epoch": 1, "output": "x" * (OUTPUT_KEPT_MAX - 2)}).expect(200)
+
+
+def test_instances_of_a_mapped_task_keep_large_outputs_and_what_comes_after_reads_them(
+    virtual: Virtual, worker: Client
+) -> None:
+    tasks = [
+        {"id": "load", "run": {"external": {}}, "map": {"over": "${params.list}"}},
+        {"id": "sum", "needs": ["load"], "run": {"external": {"rows": "${tasks.load.output}"}}},
+    ]
+    create(virtual.admin, "etl", tasks=tasks, params={"list": [1, 2]})
+    trigger(virtual.admin, "etl")
+    virtual.go_on(seconds=10)
+    for work in lease(worker, max=10):
+        output = str(work["upstream"]["item"]) * 5_000
+        worker.post(f"/leases/{work['lease']}/complete", {"epoch": 1, "output": output}).expect(200)
+    virtual.go_on(seconds=10)
+    (last,) = lease(worker, max=10)
+    assert last["upstream"]["tasks"]["load"]["output"] == ["1" * 5_000, "2" * 5_000]
 
 
 def test_a_report_under_another_epoch_is_refused(virtual: Virtual, worker: Client) -> None:

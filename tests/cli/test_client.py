@@ -282,6 +282,19 @@ def test_the_server_may_hold_a_question_for_work_longer_than_the_time_out() -> N
     assert json.loads(script.questions[0].body) == body
 
 
+def test_where_the_server_keeps_nobody_waiting_the_client_asks_again_when_it_is_told_to() -> None:
+    nothing, waits = Answer(200, {"items": [], "retryAfterSeconds": 2}), list[float]()
+    with scripted(nothing, nothing, Answer(200, {"items": [{"lease": "l"}]})) as script:
+        with client_of(script, waits) as client:
+            assert client.leases.lease("w", wait_s=5) == [{"lease": "l"}]
+        assert [json.loads(question.body)["waitSeconds"] for question in script.questions] == [5, 3, 1]
+    assert waits == [2, 2]
+    with scripted(nothing) as script, client_of(script, waits) as client:
+        assert client.leases.lease("w", wait_s=5) == []
+        assert client.leases.lease("w") == []
+    assert len(script.questions) == 4
+
+
 def test_the_package_exports_the_client_and_imports_it_late() -> None:
     within = {"checkpoint", "output", "progress", "save_checkpoint"}
     job_files = {"group", "index", "item", "job", "params", "run", "step", "task"}

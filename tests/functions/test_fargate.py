@@ -113,7 +113,8 @@ def test_a_container_is_told_what_the_tasks_before_it_gave(cloud: Cloud) -> None
     cloud.admin.post("/jobs/job/trigger").expect(202)
     cloud.go_on(minutes=1)
     client, lease, epoch = cloud.agent()
-    client.post(f"/leases/{lease}/complete", {"epoch": epoch, "output": {"path": "s3://x", "rows": 3}}).expect(200)
+    output = {"path": "s3://x", "rows": 3, "more": "x" * 500_000}  # and more than a run can hold
+    client.post(f"/leases/{lease}/complete", {"epoch": epoch, "output": output}).expect(200)
     cloud.go_on(minutes=1)
     _, task = cloud.deployment.cluster.tasks
     assert (task.words("task"), task.environment("task")["ROWS"]) == (["load", "s3://x"], "3")

@@ -493,7 +493,7 @@ def containers_that_come_and_go(place: VirtualCloud) -> None:
 
 
 def outputs_that_are_large(place: VirtualCloud) -> None:
-    """What a task gave is in a file: a condition asks for it, and the words of the next task."""
+    """What a task gave is in a file: a condition asks for it, and the words of the next task. A worker reports one."""
 
     def gives_much(call: Call) -> Kept | None:
         if call.task.id != "a":
@@ -509,6 +509,10 @@ def outputs_that_are_large(place: VirtualCloud) -> None:
     place.go_on(minutes=1)
     (run,) = place.world.runs.of_job(JobKey(DEFAULT, JobName("large")), limit=1)
     assert run.state is RunState.SUCCEEDED
+    _put_and_trigger(place, {"name": "outside", "run": {"external": {}}}, times=1)
+    place.go_on(seconds=5)
+    (work,) = place.admin.post("/leases", {"workerId": "w"}).expect(200).items
+    place.admin.post(f"/leases/{work['lease']}/complete", {"epoch": 1, "output": "x" * 5_000}).expect(200)
 
 
 def several_tasks(place: VirtualCloud) -> None:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sweephand.api.app import PUBLIC
+from sweephand.api.asked import Patience
 from sweephand.api.refusals import Unauthorized
 from sweephand.clock import SystemClock, SystemDice
 from sweephand.local.gateway import Event, Gateway
 from sweephand.local.limits import Limits
+from sweephand.local.polls import Match, Polls
 from sweephand.local.server import App, Server, listen
 from sweephand.local.site import Site
 from sweephand.local.sockets import Sockets
@@ -32,7 +34,6 @@ class Echo:
         self._paths = paths
         self.authorized: list[Event] = []
         self.handled: list[Event] = []
-        self.gone: list[threading.Event | None] = []
 
     def authorize(self, event: Event) -> Mapping[str, Any]:
         self.authorized.append(event)
@@ -47,9 +48,8 @@ class Echo:
             "context": {"role": "admin", "platform": True, "number": 7},
         }
 
-    def handle(self, event: Event, *, gone: threading.Event | None = None) -> Mapping[str, Any]:
+    def handle(self, event: Event, *, patience: Patience | None = None) -> Mapping[str, Any]:
         self.handled.append(event)
-        self.gone.append(gone)
         does = self._paths.get(event["path"].rpartition("/")[2])
         if does is not None:
             return does(event)
@@ -119,8 +119,9 @@ class Client:
 class Serving:
     """A running server."""
 
-    def __init__(self, server: Server, port: int) -> None:
+    def __init__(self, server: Server, port: int, polls: Polls) -> None:
         self.server = server
+        self.polls = polls
         self.port = port
 
     @contextmanager
@@ -156,19 +157,20 @@ def serving(
     public: frozenset[tuple[str, str]] = PUBLIC,
     site: Site | None = None,
     sockets: Sockets | None = None,
+    match: Match | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """A server in a thread, stopped at the end."""
     dice, ready = SystemDice(), threading.Event()
     gateway = Gateway(api, public=public, clock=SystemClock(), dice=dice)
     with listen(0) as listening:
-        app = App(gateway, dice, Limits(**limits), site=site, sockets=sockets)
+        app = App(gateway, dice, Limits(**limits), site=site, sockets=sockets, match=match)
         server = Server(app, ready=ready.set)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         assert ready.wait(ANSWER_WITHIN_S)
         try:
-            yield Serving(server, listening.getsockname()[1])
+            yield Serving(server, listening.getsockname()[1], app.polls)
         finally:
             server.should_exit = True
             thread.join(ANSWER_WITHIN_S)

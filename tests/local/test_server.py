@@ -262,33 +262,6 @@ class Held:
         self._let_go.set()
 
 
-def test_calls_that_wait_for_work_leave_the_others_their_threads() -> None:
-    held = Held()
-    with serving(Echo(leases=held), threads=4) as server, ThreadPoolExecutor(8) as many:
-        waiting = [many.submit(server.ask, "POST", "/api/v1/leases", authorization=ALLOWED) for _ in range(4)]
-        until(lambda: held.waiting == 4, within_s=10, what="four calls that wait")
-        heard = server.ask("POST", "/api/v1/leases", authorization=ALLOWED)
-        assert (heard.status, heard.headers["retry-after"], heard.is_problem) == (503, "1", True)
-        assert [server.ask("GET", JOBS, authorization=ALLOWED).status for _ in range(8)] == [200] * 8
-        held.let_go()
-        assert [one.result().status for one in waiting] == [200] * 4
-        again = (server.ask("POST", "/api/v1/leases", authorization=ALLOWED).status for _ in range(8))
-        assert list(again) == [200] * 8
-
-
-def test_a_call_that_waits_for_work_hears_that_its_caller_has_gone() -> None:
-    held = Held()
-    echo = Echo(leases=held)
-    with serving(echo) as server:
-        with server.connected() as client:
-            client.say(head("POST", "/api/v1/leases", authorization=ALLOWED))
-            until(lambda: held.waiting == 1, within_s=10, what="a call that waits")
-        (gone,) = echo.gone
-        assert gone is not None
-        until(gone.is_set, within_s=10, what="word that the client went away")
-        held.let_go()
-
-
 def test_one_connection_too_many_is_told_to_come_back() -> None:
     with serving(Echo(), connections=3) as server, ExitStack() as connections:
         first = [connections.enter_context(server.connected()) for _ in range(3)]

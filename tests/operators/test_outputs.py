@@ -48,6 +48,22 @@ def test_a_small_output_needs_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "kept").exists()
 
 
+def test_each_instance_of_a_mapped_task_keeps_its_own(tmp_path: Path) -> None:
+    instance = replace(RUN, key=RUN.key.of_task("main[3]"))
+    outcome = ran(tmp_path, OUTPUT_BYTES_MAX + 1, run=instance)
+    assert outcome == Succeeded(Kept(RUN.key.run_id, "main[3]", 1, OUTPUT_BYTES_MAX + 1))
+    ended = instance.succeeded(now=RUN.fire_at, nonce="n", output=outcome.output)
+    assert output_of(FileArtifacts(tmp_path / "kept"), ended) == ["x" * (OUTPUT_BYTES_MAX + 1 - AROUND)]
+
+
+def test_a_place_that_keeps_no_outputs_refuses_what_is_larger_than_it_is_told(tmp_path: Path) -> None:
+    call = script(WRITES, str(10_000 - AROUND))
+    said = [Operators(tmp_path / "work", output_max=most).execute(call) for most in (10_000, 9_999)]
+    assert said[0] == Succeeded(["x" * (10_000 - AROUND)])
+    assert isinstance(said[1], Failure)
+    assert (said[1].error, "9999" in said[1].message) == ("OutputTooLarge", True)
+
+
 def test_more_than_can_be_kept_is_a_failure_for_good(tmp_path: Path) -> None:
     outcome = ran(tmp_path, OUTPUT_KEPT_MAX + 1)
     assert isinstance(outcome, Failure)

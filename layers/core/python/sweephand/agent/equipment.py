@@ -16,6 +16,7 @@ from sweephand.agent.fluent import SOCKET
 from sweephand.agent.lease import OwnLease, Work
 from sweephand.agent.place import Resumed, Shared
 from sweephand.agent.work import BEAT_EVERY, Equip
+from sweephand.domain.limits import OUTPUT_KEPT_MAX
 from sweephand.errors import InvalidInput
 from sweephand.logs import Line, Log, LogKey
 from sweephand.operators import Keep, Logging, Operators, Unpacked
@@ -89,6 +90,7 @@ class Told(Struct, frozen=True):
                 grace=GRACE,
                 logging=logging,
                 keep=keep,
+                output_max=OUTPUT_KEPT_MAX,  # it is reported, and kept by who hears it
                 clock=clock,
                 only=beside,
                 code=code,

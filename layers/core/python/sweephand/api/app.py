@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
@@ -32,7 +31,7 @@ from sweephand.api import (
     watching,
 )
 from sweephand.api.access import PUBLIC_CALLS, check_access
-from sweephand.api.asked import Answer, Asked, Ending, asking
+from sweephand.api.asked import Answer, Asked, Patience, asking
 from sweephand.api.authorize import Gate, from_context
 from sweephand.api.downloads import DOWNLOAD, Downloads
 from sweephand.api.problems import problem, problem_of
@@ -84,7 +83,7 @@ _UNREPEATED: Final = frozenset(
 epoch, and code by its name."""
 _DEFINING: Final = frozenset({"createJob", "putJob", "planJob", "createDag", "putTemplate", "putSecret"})
 """Their bodies may be as large as a definition can be; a secret of 64 KB may be written with six bytes for each."""
-_BYTES_MAX: Final = {**dict.fromkeys(_DEFINING, BODY_BYTES_MAX), "putCode": CODE_BYTES_MAX}
+_BYTES_MAX: Final = {**dict.fromkeys(_DEFINING | {"completeWork"}, BODY_BYTES_MAX), "putCode": CODE_BYTES_MAX}
 _BUILT_IN: Final = frozenset({"command", "python", "http", "external"}) | LOOKS
 ON_AWS: Final = _BUILT_IN | {"container"}
 """What a deployment runs besides the AWS services that it lists; which images, its list says."""
@@ -116,7 +115,6 @@ class Api:
         self._downloads = downloads
         self._operators = operators
         self._throttle = Throttle()
-        self._stopping = threading.Event()
         self._resolver = _routes()
         self._document = openapi.attach(self._resolver, self._kinds, operators)
         self._resolver.exception_handler(RequestValidationError)(_invalid)
@@ -133,18 +131,14 @@ class Api:
         """As the authorizer's function would; see `Gate.policy`."""
         return self._gate.policy(event)
 
-    def stop(self) -> None:
-        """Whoever waits for work waits no longer."""
-        self._stopping.set()
-
-    def handle(self, event: Event, *, gone: threading.Event | None = None) -> dict[str, Any]:
-        """Answer a call that the authorizer has let through; `gone` is set when its caller has gone away."""
+    def handle(self, event: Event, *, patience: Patience | None = None) -> dict[str, Any]:
+        """Answer a call that the authorizer has let through; with `patience`, its caller may be kept waiting."""
         try:
-            return self._answer(event, Ending(self._stopping, gone))
+            return self._answer(event, patience)
         except SweephandError as error:
             return _built(problem_of(error))
 
-    def _answer(self, event: Event, ending: Ending) -> dict[str, Any]:
+    def _answer(self, event: Event, patience: Patience | None) -> dict[str, Any]:
         method, path = str(event["httpMethod"]).upper(), path_of(event)
         caller = from_context(event)
         route = self._route(method, path) if caller or (method, path) in PUBLIC else None
@@ -152,12 +146,15 @@ class Api:
             raise Unauthorized("A token is needed: Authorization: Bearer <token>.")
         if caller is not None and route.operation_id not in PUBLIC_CALLS:
             check_access(caller, route.operation_id)
-            rate = quota_of(self._world, caller.namespace).requests_per_second
-            self._throttle.admit(caller.namespace, rate=rate, now=self._world.clock.now())
+            if patience is None or not patience.has_waited:
+                rate = quota_of(self._world, caller.namespace).requests_per_second
+                self._throttle.admit(caller.namespace, rate=rate, now=self._world.clock.now())
         _check_query(event, route)
-        return self._carry_out(event, route, method, caller or _NOBODY, ending)
+        return self._carry_out(event, route, method, caller or _NOBODY, patience)
 
-    def _carry_out(self, event: Event, route: Route, method: str, caller: Caller, ending: Ending) -> dict[str, Any]:
+    def _carry_out(
+        self, event: Event, route: Route, method: str, caller: Caller, patience: Patience | None
+    ) -> dict[str, Any]:
         unsafe = method not in _SAFE
         if unsafe:
             _check_loop(event)
@@ -174,9 +171,9 @@ class Api:
                 self._operators,
                 key,
                 self._issuer,
-                ending,
                 self._targets,
                 self._downloads,
+                patience,
             )
         )
         headers = {name: value for name, value in (event.get("headers") or {}).items() if name.lower() != _TYPE}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from datetime import datetime
 from threading import Event
@@ -21,25 +21,43 @@ from sweephand.domain.ids import JobKey, JobName, Namespace, RunId, RunKey
 from sweephand.domain.kinds import Installed
 from sweephand.domain.targets import Targets
 from sweephand.domain.trail import Deed
+from sweephand.engine.match import Wanted
 from sweephand.ports import World
 
 if TYPE_CHECKING:
     from sweephand.api.sessions import Issuer
 
-__all__ = ["Answer", "Asked", "Ending", "answer", "asked", "asking", "no_content"]
+__all__ = ["Answer", "Asked", "Patience", "answer", "asked", "asking", "no_content"]
 
 Answer = Response[Any]
 
 
-class Ending(Struct, frozen=True):
-    """The server stops, or the caller has gone."""
+class Patience:
+    """Of a caller that is kept waiting without a thread: whoever holds its connection makes the call again when there
+    may be something for it, or when its time is over."""
 
-    stopping: Event
-    gone: Event | None = None
+    def __init__(self, is_behind: Callable[[Wanted], bool]) -> None:
+        self.is_behind: Final = is_behind
+        """Whether others have waited for the same for longer."""
+        self.gone: Final = Event()
+        """The caller went away: nobody hears the answer."""
+        self.is_over = False
+        self.wanted: Wanted | None = None
+        """What the caller waits for, if the last call came to that; the answer is then for the end of its time."""
+        self.wait_s = 0
 
-    def wait(self, seconds: float) -> bool:
-        """Wait for so long, or for the server to stop; whether there is nothing to wait for any more."""
-        return self.stopping.wait(seconds) or (self.gone is not None and self.gone.is_set())
+    @property
+    def has_waited(self) -> bool:
+        """Whether this is not the first call."""
+        return self.wanted is not None
+
+    def waits(self, wanted: Wanted, wait_s: int) -> None:
+        """The caller goes on waiting."""
+        self.wanted, self.wait_s = wanted, wait_s
+
+    def ends(self) -> None:
+        """The caller has its answer."""
+        self.wanted = None
 
 
 class Asked(Struct, frozen=True):
@@ -54,12 +72,12 @@ class Asked(Struct, frozen=True):
     """Those that are installed beside the built-in ones, and what this place checks of those."""
     idempotency_key: str | None
     issuer: Issuer | None
-    ending: Ending
-    """When whoever waits for something should stop waiting."""
     targets: Targets | None = None
     """What tasks may call on AWS, where they can at all."""
     downloads: Downloads | None = None
     """Who signs addresses of files; None where the store does, or nobody."""
+    patience: Patience | None = None
+    """Where there is none, nobody is kept waiting."""
 
     @property
     def namespace(self) -> Namespace:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
-from sweephand.api.schemas import CURSOR_PATTERN, Instant, Name, Note, Params, bounded
+from sweephand.api.schemas import CURSOR_PATTERN, Instant, Name, Note, Params, bounded, small_enough_to_keep
 from sweephand.domain.access import Role
 from sweephand.domain.backfill import ACTIVE_MAX, ACTIVE_USUAL, Only, Order, Wanted
 from sweephand.domain.job import CatchupPolicy
@@ -163,7 +163,7 @@ class BeatManyBody(_Given):
 
 class CompleteBody(_Given):
     epoch: int = Field(ge=1, le=1_000_000_000)
-    output: Annotated[Any, BeforeValidator(bounded)] = None
+    output: Annotated[Any, BeforeValidator(small_enough_to_keep)] = None
     skipped: str | None = Field(None, min_length=1, max_length=200)
     """Why there was nothing to do, where that is so."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from threading import Event
 from typing import Any, Final, NoReturn
 
-from sweephand.api.asked import Asked, Ending
+from sweephand.api.asked import Asked
 from sweephand.api.jobs import checked_definition, put_definition
 from sweephand.domain.access import Caller, PrincipalKind, Role
 from sweephand.domain.definition import document_of
@@ -70,8 +69,7 @@ class ApiFiling:
 
     def _asked(self, namespace: Namespace, path: str) -> Asked:
         caller = Caller(path, PrincipalKind.FILE, namespace, Role.EDITOR)
-        ending = Ending(Event())
-        return Asked(self._world, caller, {}, self._kinds, self._operators, None, None, ending, self._targets)
+        return Asked(self._world, caller, {}, self._kinds, self._operators, None, None, self._targets)
 
 
 def _plain(document: object, path: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated, Any, Final
 
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
@@ -16,6 +15,7 @@ from sweephand.api.shapes import moment, page, run_row
 from sweephand.calls import Skipped, Succeeded
 from sweephand.domain.retry import Failure
 from sweephand.engine.lease import Leased, beat, lease, look, on_offer, report
+from sweephand.engine.match import Wanted
 from sweephand.engine.offer import QUEUE_DEFAULT
 from sweephand.engine.workers import seen, workers
 from sweephand.errors import SweephandError
@@ -24,7 +24,6 @@ from sweephand.orders import encode_call
 router: Final = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 _TAG: Final = "workers"
-_LOOK_EVERY_S: Final = 0.25
 
 LeaseId = Annotated[str, Path(min_length=1, max_length=2000, pattern=r"^[A-Za-z0-9_-]+$")]
 
@@ -34,15 +33,10 @@ def lease_work(body: Annotated[bodies.LeaseBody, Body()]) -> Answer:
     ask = asked()
     queues = body.labels or [QUEUE_DEFAULT]
     seen(ask.world, ask.namespace, body.worker_id, queues)
-    until = ask.now + timedelta(seconds=0 if ask.ending.wait(0) else body.wait_seconds)
-    leased: list[Leased] = []
-    while True:
-        is_over = ask.now >= until
-        if is_over or _is_enough(ask, body, queues):
-            leased = lease(ask.world, ask.namespace, body.worker_id, queues, most=body.max)
-        if leased or is_over or ask.ending.wait(_LOOK_EVERY_S):
-            break
-    retry_after_s = 0 if leased else 1
+    wanted = Wanted(ask.namespace, body.worker_id, tuple(queues), body.max, min(body.at_least, body.max))
+    leased = _leased(ask, wanted, body.wait_seconds)
+    has_waited = ask.patience is not None and body.wait_seconds
+    retry_after_s = 0 if leased or has_waited else 1
     return answer(200, {**page([_work(one) for one in leased], None), "retryAfterSeconds": retry_after_s})
 
 
@@ -99,10 +93,30 @@ def list_workers(limit: Limit = 100, cursor: Cursor = None) -> Answer:
     return answer(200, page(items, more))
 
 
-def _is_enough(ask: Asked, body: bodies.LeaseBody, queues: list[str]) -> bool:
-    """Whether as many are on offer as the worker wants together; it never waits for more than it takes."""
-    wanted = min(body.at_least, body.max)
-    return wanted == 1 or on_offer(ask.world, ask.namespace, queues, most=wanted) >= wanted
+def _leased(ask: Asked, wanted: Wanted, wait_s: int) -> list[Leased]:
+    """What there is for the worker; where it is not enough yet, and the worker is patient, it goes on waiting."""
+    patience = ask.patience
+    if patience is None or patience.is_over or not wait_s:
+        if patience is not None:
+            patience.ends()
+        return _taken(ask, wanted)
+    comes_too_soon = not patience.has_waited and patience.is_behind(wanted)
+    leased = [] if comes_too_soon or patience.gone.is_set() or not _is_enough(ask, wanted) else _taken(ask, wanted)
+    if leased:
+        patience.ends()
+    else:
+        patience.waits(wanted, wait_s)
+    return leased
+
+
+def _taken(ask: Asked, wanted: Wanted) -> list[Leased]:
+    return lease(ask.world, ask.namespace, wanted.worker, wanted.queues, most=wanted.most)
+
+
+def _is_enough(ask: Asked, wanted: Wanted) -> bool:
+    """Whether as many are on offer as the worker wants together."""
+    least = wanted.least
+    return least == 1 or on_offer(ask.world, ask.namespace, wanted.queues, most=least) >= least
 
 
 def _beat(ask: Asked, lease_id: str, body: bodies.BeatBody) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from sweephand.api import vocabulary
 from sweephand.domain import fields
 from sweephand.domain.duration import parse_duration
+from sweephand.domain.limits import OUTPUT_KEPT_MAX
 from sweephand.errors import InvalidInput
 
 NAME_PATTERN: Final = vocabulary.NAME_PATTERN
@@ -45,8 +46,16 @@ def _period(value: Any) -> timedelta:
 
 
 def bounded(value: Any) -> Any:
-    if fields.json_bytes(value) > PARAMS_BYTES_MAX:
-        raise ValueError(f"It takes more than {PARAMS_BYTES_MAX} bytes as JSON.")
+    return _within(value, PARAMS_BYTES_MAX)
+
+
+def small_enough_to_keep(output: Any) -> Any:
+    return _within(output, OUTPUT_KEPT_MAX)
+
+
+def _within(value: Any, bytes_max: int) -> Any:
+    if fields.json_bytes(value) > bytes_max:
+        raise ValueError(f"It takes more than {bytes_max} bytes as JSON.")
     return value
 
 

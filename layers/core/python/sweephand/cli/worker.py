@@ -22,7 +22,7 @@ from sweephand.cli.session import Session, pass_session
 from sweephand.cli.show import visible
 from sweephand.clock import SystemDice
 from sweephand.domain.fields import json_bytes
-from sweephand.domain.limits import OUTPUT_BYTES_MAX
+from sweephand.domain.limits import OUTPUT_BYTES_MAX, OUTPUT_KEPT_MAX
 from sweephand.errors import Conflict, Defect, InvalidInput, NotFound, Refused, SweephandError, TooMany, Unavailable
 from sweephand.secrets import Redactor
 
@@ -237,19 +237,20 @@ def _values(lease: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _output(printed: IO[bytes], redact: Redactor) -> object:
-    """JSON where it is that, and can be kept, else text; of more than a run can keep, its end.
+    """JSON where it is that, and can be kept, else text; of more text than a run can keep, its end.
 
     Values of secrets are taken out here too: of one that was cut, the server would not recognise the rest.
     """
     size = printed.seek(0, os.SEEK_END)
-    printed.seek(max(0, size - OUTPUT_BYTES_MAX))
-    text = printed.read().decode(errors="replace")
-    text = redact(text, cut_before=size > OUTPUT_BYTES_MAX).strip()
-    if size <= OUTPUT_BYTES_MAX:
+    if size <= OUTPUT_KEPT_MAX:
+        printed.seek(0)
+        text = redact(printed.read().decode(errors="replace")).strip()
         try:
             return strict_json(text) if text else None
         except (json.JSONDecodeError, InvalidInput):
             pass  # safe: the text itself is kept
+    printed.seek(max(0, size - OUTPUT_BYTES_MAX))
+    text = redact(printed.read().decode(errors="replace"), cut_before=size > OUTPUT_BYTES_MAX).strip()
     # What is written as an escape takes more than it did.
     while json_bytes(text) > OUTPUT_BYTES_MAX:
         text = text[len(text) // 4 + 1 :]

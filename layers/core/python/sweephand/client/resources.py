@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -156,10 +157,17 @@ class Leases:
         self._http = http
 
     def lease(self, worker: str, *, labels: Sequence[str] = (), max_: int = 1, wait_s: int = 0) -> list[Document]:
-        """Work to do now; with `wait_s`, the server waits that long for some to come."""
-        body = {"workerId": worker, "labels": [*labels], "max": max_, "waitSeconds": wait_s}
-        answer = self._http.send("POST", "/leases", body=body, patience_s=wait_s)
-        return [*(answer["items"] if isinstance(answer, dict) else answer)]
+        """Work to do now; with `wait_s`, whatever comes within that time: a server that keeps nobody waiting says when
+        to ask again."""
+        left_s = wait_s
+        while True:
+            body = {"workerId": worker, "labels": [*labels], "max": max_, "waitSeconds": left_s}
+            answer = self._http.send("POST", "/leases", body=body, patience_s=left_s)
+            again_s = math.ceil(answer.get("retryAfterSeconds") or 0)
+            if answer["items"] or not 0 < again_s <= left_s:
+                return [*answer["items"]]
+            self._http.pause(again_s)
+            left_s -= again_s
 
     def get(self, lease: str, epoch: int) -> Document:
         """The work of a lease, as whoever owns it may see it."""

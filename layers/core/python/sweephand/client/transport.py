@@ -106,6 +106,10 @@ class Transport:
         """Give the connections back."""
         self._http.close()
 
+    def pause(self, seconds: float) -> None:
+        """Wait as long as the server wants."""
+        self._wait(seconds)
+
     def send(
         self,
         method: str,

@@ -24,7 +24,7 @@ from sweephand.engine.heartbeat import heartbeat
 from sweephand.engine.insist import insist
 from sweephand.engine.lookup import definition_of
 from sweephand.engine.offer import LEASE, Puller, lease_id, read_lease_id
-from sweephand.engine.outputs import upstream_of
+from sweephand.engine.outputs import fitted, log_key_of, upstream_of
 from sweephand.engine.reveal import redacted, redactor_of, reveal
 from sweephand.engine.whereabouts import task_of
 from sweephand.errors import NotFound, StaleEpoch, Unavailable
@@ -129,9 +129,16 @@ def look(world: World, lease: str, namespace: Namespace, *, epoch: int) -> Lease
 
 
 def report(world: World, lease: str, namespace: Namespace, *, epoch: int, outcome: Outcome) -> Run:
-    """The attempt's outcome. The same report again answers the same; one under another epoch is refused."""
+    """The attempt's outcome. The same report again answers the same; one under another epoch is refused.
+
+    A large output is kept before the run ends, and never after: what an ended run gave stays as it is.
+    """
     run, _ = _owned(world, lease, namespace, epoch)
-    return complete(world, run.key, epoch=epoch, outcome=redacted(outcome, _redactor(world, run)))
+    outcome = redacted(outcome, _redactor(world, run))
+    if run.state is RunState.RUNNING:
+        task = task_of(_job(world, run)).id
+        outcome = fitted(outcome, log_key_of(run, task), world.artifacts.keep_output)
+    return complete(world, run.key, epoch=epoch, outcome=outcome)
 
 
 def worker_of(run: Run) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -12,11 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sweephand.artifacts import Artifacts
+from sweephand.calls import Outcome, Succeeded
 from sweephand.domain.dag import Graph
 from sweephand.domain.ids import RunId, RunKey
 from sweephand.domain.job import Job
+from sweephand.domain.limits import OUTPUT_BYTES_MAX, OUTPUT_KEPT_MAX
 from sweephand.domain.mapping import gathered, parts_of
-from sweephand.domain.output import Kept
+from sweephand.domain.output import Kept, too_large
 from sweephand.domain.run import Run
 from sweephand.domain.templates import run_facts
 from sweephand.engine.lookup import definition_of, graph_of
@@ -36,6 +38,31 @@ def output_of(artifacts: Artifacts, run: Run) -> Any:
     # Of this job, whatever the run says: an output that was taken over is another run's, and never another job's.
     content = artifacts.read_output(LogKey(RunKey(run.key.job, RunId(kept.run_id)), kept.task, kept.attempt))
     return None if content is None else json.loads(content)
+
+
+KeepOutput = Callable[[LogKey, bytes], None]
+"""Keeps an output that is too large for its run."""
+
+
+def log_key_of(run: Run, task: str) -> LogKey:
+    """Under what an attempt of a task keeps what it leaves; an instance of a mapped task is one by itself."""
+    return LogKey(run.key.whole, run.key.task or task, run.attempt)
+
+
+def fitted(outcome: Outcome, key: LogKey, keep: KeepOutput) -> Outcome:
+    """The outcome as its run can hold it: an output that is too large for that is kept in a file.
+
+    `Unavailable` where it cannot be kept. Repeating it replaces the file by the same.
+    """
+    if not isinstance(outcome, Succeeded) or isinstance(outcome.output, Kept):
+        return outcome
+    content = json.dumps(outcome.output, ensure_ascii=False, separators=(",", ":")).encode()
+    if len(content) <= OUTPUT_BYTES_MAX:
+        return outcome
+    if len(content) > OUTPUT_KEPT_MAX:
+        return too_large()
+    keep(key, content)
+    return Succeeded(Kept(key.run.run_id, key.task, key.attempt, len(content)))
 
 
 class Outputs(Mapping[str, Any]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -14,14 +14,9 @@ from sweephand.domain.images import Permitted
 from sweephand.domain.targets import Targets
 from sweephand.local.folder import Folder
 from sweephand.local.gateway import Api
+from sweephand.local.polls import Match
 from sweephand.local.sockets import Sockets
 from sweephand.ports import Clock, Dice
-
-
-class Stoppable(Api, Protocol):
-    """What is behind the gateway, and can be told that it ends."""
-
-    def stop(self) -> None: ...
 
 
 class Options(Struct, frozen=True):
@@ -53,12 +48,14 @@ class Options(Struct, frozen=True):
 class Engine(Struct, frozen=True):
     """An engine that is ready: `loops` is what works behind its API, once it is entered."""
 
-    api: Stoppable
+    api: Api
     folder: Folder
     token: str
     loops: AbstractContextManager[Any]
     sockets: Sockets
     """Who listens."""
+    match: Match | None = None
+    """Whose turn it is of those who wait for work, where they are kept waiting."""
     note: str = ""
     """What people should know when it is up."""
 

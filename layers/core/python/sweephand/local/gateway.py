@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -20,6 +19,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 
 from msgspec import Struct
 
+from sweephand.api.asked import Patience
 from sweephand.api.refusals import Unauthorized
 from sweephand.errors import Defect
 from sweephand.local.answers import Answer, Turned, problem
@@ -47,7 +47,7 @@ class Api(Protocol):
 
     def authorize(self, event: Event) -> Mapping[str, Any]: ...
 
-    def handle(self, event: Event, *, gone: threading.Event | None = None) -> Mapping[str, Any]: ...
+    def handle(self, event: Event, *, patience: Patience | None = None) -> Mapping[str, Any]: ...
 
 
 class Request(Struct, frozen=True):
@@ -109,9 +109,9 @@ class Gateway:
             raise Turned(problem(403, context.get("reason", "You may not do this.")))
         return context
 
-    def handle(self, request: Request, body: bytes, context: Context, *, gone: threading.Event | None = None) -> Answer:
+    def handle(self, request: Request, body: bytes, context: Context, *, patience: Patience | None = None) -> Answer:
         """The API's answer to an authorized request; `Turned` where it is none that it could understand."""
-        return answer_of(self._api.handle(self._proxy_event(request, body, context), gone=gone))
+        return answer_of(self._api.handle(self._proxy_event(request, body, context), patience=patience))
 
     def _proxy_event(self, request: Request, body: bytes, context: Context) -> Event:
         if _staged(request.path) is None:

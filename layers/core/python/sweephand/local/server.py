@@ -7,7 +7,6 @@ import asyncio
 import logging
 import re
 import socket
-import threading
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from functools import partial
@@ -16,10 +15,12 @@ from typing import Any, Final
 
 import uvicorn
 
+from sweephand.api.asked import Patience
 from sweephand.errors import TooMany, Unavailable
 from sweephand.local.answers import Answer, Turned, busy, problem
 from sweephand.local.gateway import Context, Gateway, Request
 from sweephand.local.limits import Limits
+from sweephand.local.polls import Match, Polls
 from sweephand.local.pool import Pool
 from sweephand.local.protocol import LiveProtocol, Protocol
 from sweephand.local.site import Site
@@ -56,15 +57,16 @@ class App:
         *,
         site: Site | None = None,
         sockets: Sockets | None = None,
+        match: Match | None = None,
     ) -> None:
+        """Without `match`, nobody who asks for work is kept waiting."""
         self._gateway = gateway
         self._dice = dice
         self._site = site
         self.limits: Final = limits
         self.sockets: Final = sockets
         self._calls = Pool("call", threads=limits.threads, waiting_max=limits.connections)
-        # Calls that wait for work to come have threads of their own: however many wait, the others go on.
-        self._polls = Pool("poll", threads=limits.threads, waiting_max=0)
+        self.polls: Final = Polls(match, limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -105,26 +107,25 @@ class App:
             page = await self._calls.run(partial(self._site.answer, request))
             if page is not None:
                 return page
-        context = await self._calls.run(partial(self._gateway.authorize, request))
+        is_poll = request.method == "POST" and _POLLS.fullmatch(request.path)
+        run = self.polls.run if is_poll else self._calls.run
+        context = await run(partial(self._gateway.authorize, request))
         is_code = request.method == "PUT" and _CODE.fullmatch(request.path)
         content = await body.read(self.limits.code_bytes if is_code else self.limits.body_bytes)
-        if request.method == "POST" and _POLLS.fullmatch(request.path):
+        if is_poll:
             return await self._poll(request, content, context, body)
-        return await self._calls.run(partial(self._gateway.handle, request, content, context))
+        return await run(partial(self._gateway.handle, request, content, context))
 
     async def _poll(self, request: Request, content: bytes, context: Context, body: _Body) -> Answer:
-        """A call that may wait for long: it must not take work for a worker that died meanwhile."""
-        gone = threading.Event()
-        handle = partial(self._gateway.handle, request, content, context, gone=gone)
-        answering = asyncio.ensure_future(self._polls.run(handle))
-        leaving = asyncio.ensure_future(body.left())
-        try:
-            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
-                gone.set()
-            return await answering
-        finally:
-            leaving.cancel()
+        """A call that may wait for long."""
+
+        def call(patience: Patience | None) -> Answer:
+            return self._gateway.handle(request, content, context, patience=patience)
+
+        answer = await self.polls.answer(call, body.left)
+        if answer is None:
+            raise _Gone
+        return answer
 
 
 class _Body:
@@ -184,6 +185,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: App, *, ready: Callable[[], None], verbose: bool = False) -> None:
         limits = app.limits
+        self._polls = app.polls
         super().__init__(
             uvicorn.Config(
                 app,
@@ -210,6 +212,10 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.should_exit:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._polls.stop()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

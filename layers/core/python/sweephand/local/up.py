@@ -29,15 +29,17 @@ from sweephand.domain.images import Permitted
 from sweephand.domain.targets import AWS_KINDS, Remedy, Targets
 from sweephand.embedded import open_stores
 from sweephand.engine.look import KINDS as LOOKS
+from sweephand.engine.match import match
 from sweephand.errors import InvalidInput, SweephandError
-from sweephand.local.engine import Engine, Opening, Options, Stoppable
+from sweephand.local.engine import Engine, Opening, Options
 from sweephand.local.examples import load_examples
 from sweephand.local.folder import ACTOR, admin_token, issuer_key, open_folder, secrets_key
 from sweephand.local.gateway import Gateway
 from sweephand.local.job_folder import JobFolder, Scanning
+from sweephand.local.limits import with_room_for_files
 from sweephand.local.live import News
 from sweephand.local.runtime import Runtime
-from sweephand.local.server import HOST, App, Server, listen
+from sweephand.local.server import HOST, STANDARD, App, Server, listen
 from sweephand.local.site import Site
 from sweephand.local.sockets import Sockets
 from sweephand.operators import Logging, Operator, Operators, Unpacked, containers_here
@@ -120,7 +122,6 @@ class _Stopping:
     def __init__(self) -> None:
         self._asked = False
         self._server: Server | None = None
-        self._api: Stoppable | None = None
         self._restored = ExitStack()
 
     def __enter__(self) -> _Stopping:
@@ -133,9 +134,9 @@ class _Stopping:
     def __exit__(self, *_: object) -> None:
         self._restored.close()
 
-    def ends(self, server: Server, api: Stoppable) -> None:
-        """These are to stop; at once, where a signal came before they were there."""
-        self._server, self._api = server, api
+    def ends(self, server: Server) -> None:
+        """This is to stop; at once, where a signal came before it was there."""
+        self._server = server
         server.should_exit = self._asked
 
     def _hear(self, number: int, _frame: FrameType | None) -> None:
@@ -144,8 +145,6 @@ class _Stopping:
         self._asked = True
         if self._server is not None:
             self._server.should_exit = True
-        if self._api is not None:
-            self._api.stop()
 
 
 def _run(listening: socket, stopping: _Stopping, opening: Opening, options: Options, *, verbose: bool) -> None:
@@ -153,9 +152,16 @@ def _run(listening: socket, stopping: _Stopping, opening: Opening, options: Opti
     with opening(options) as engine:
         gateway = Gateway(engine.api, public=PUBLIC, clock=options.clock, dice=options.dice)
         port: int = listening.getsockname()[1]
-        app = App(gateway, options.dice, site=Site(), sockets=engine.sockets)
+        app = App(
+            gateway,
+            options.dice,
+            with_room_for_files(STANDARD),
+            site=Site(),
+            sockets=engine.sockets,
+            match=engine.match,
+        )
         server = Server(app, ready=lambda: _greet(out, port, engine), verbose=verbose)
-        stopping.ends(server, engine.api)
+        stopping.ends(server)
         with engine.loops:
             server.run([listening])
 
@@ -191,7 +197,7 @@ def _on_sqlite(options: Options) -> Iterator[Engine]:
         gate = Gate(runtime.world, [issuer.verifier()])
         sockets = Sockets(partial(News, gate, stores.feed, clock), clock=clock, dice=options.dice)
         api = _api(runtime.world, issuer, operators, targets, Downloads(key.encode()))
-        yield Engine(api, folder, token, runtime, sockets, note)
+        yield Engine(api, folder, token, runtime, sockets, partial(match, runtime.world), note)
 
 
 def _opening(engine: str, jobs: Path | None = None) -> Opening:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -22,11 +21,12 @@ from sweephand.domain.bounds import USUAL, Bounds
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.ids import RunKey
 from sweephand.domain.images import Images
-from sweephand.domain.limits import OUTPUT_BYTES_MAX, OUTPUT_KEPT_MAX
-from sweephand.domain.output import Kept, too_large
+from sweephand.domain.limits import OUTPUT_BYTES_MAX
+from sweephand.domain.output import too_large
 from sweephand.domain.retry import Failure, FailureClass
 from sweephand.domain.secret import declared
 from sweephand.domain.sensor import SENSORS, operator_of
+from sweephand.engine.outputs import KeepOutput, fitted, log_key_of
 from sweephand.engine.reveal import redacted
 from sweephand.errors import InvalidInput, Unavailable
 from sweephand.logs import Log, LogKey
@@ -74,8 +74,6 @@ _MESSAGE_CHARS_MAX: Final = 1_000
 _Key = tuple[RunKey, str, int]
 Keep = Callable[[LogKey, list[Found]], None]
 """Keeps the files that an attempt left behind."""
-KeepOutput = Callable[[LogKey, bytes], None]
-"""Keeps an output that is too large for its run."""
 
 
 class Logging(Struct, frozen=True):
@@ -98,6 +96,7 @@ class Operators:
         logging: Logging | None = None,
         keep: Keep | None = None,
         keep_output: KeepOutput | None = None,
+        output_max: int = OUTPUT_BYTES_MAX,
         clock: Clock | None = None,
         also: Mapping[str, Operator] | None = None,
         containers: Containing | None = None,
@@ -107,12 +106,14 @@ class Operators:
         code: Unpacked | None = None,
     ) -> None:
         """`also` runs beside what every machine can run, `only` instead of it, and of what is installed. `containers`
-        run, or say why not; `place` is where an attempt happens; `code` has what functions are imported from."""
+        run, or say why not; `place` is where an attempt happens; `code` has what functions are imported from. Without
+        `keep_output`, an output of more than `output_max` bytes fails its task."""
         base, http = inherited(environ), Http(http_may_reach)
         self._folder = folder
         self._logging = logging
         self._keep = keep
         self._keep_output = keep_output
+        self._output_max = output_max
         self._clock = clock or SystemClock()
         self._grace = grace
         self._bounds = bounds
@@ -222,7 +223,7 @@ class Operators:
     def _record(self, call: Call) -> Record:
         if self._logging is None:
             return Record()
-        return Record(partial(self._logging.open, _log_key(call)), every=self._logging.every)
+        return Record(partial(self._logging.open, log_key_of(call.run, call.task.id)), every=self._logging.every)
 
     def _execute(self, operator: Operator, attempt: Attempt) -> Outcome:
         """Run the task; whatever comes of it leaves here without the values of its secrets."""
@@ -244,19 +245,15 @@ class Operators:
         return self._small(attempt.call, redacted(outcome, attempt.redact))
 
     def _small(self, call: Call, outcome: Outcome) -> Outcome:
-        """An outcome that a run can hold: an output that is too large for it is kept in a file."""
-        if not isinstance(outcome, Succeeded) or json_bytes(outcome.output) <= OUTPUT_BYTES_MAX:
-            return outcome
+        """An outcome that a run can hold: an output that is too large for it is kept in a file, unless somebody else
+        does that."""
         if self._keep_output is None:
-            return too_large(OUTPUT_BYTES_MAX)
-        content = json.dumps(outcome.output, ensure_ascii=False, separators=(",", ":")).encode()
-        if len(content) > OUTPUT_KEPT_MAX:
-            return too_large()
+            is_small = not isinstance(outcome, Succeeded) or json_bytes(outcome.output) <= self._output_max
+            return outcome if is_small else too_large(self._output_max)
         try:
-            self._keep_output(_log_key(call), content)
+            return fitted(outcome, log_key_of(call.run, call.task.id), self._keep_output)
         except Unavailable as error:
             return Failure("OutputNotKept", f"It was done, and its output could not be kept: {error.message}")
-        return Succeeded(Kept(call.run.key.run_id, call.task.id, call.run.attempt, len(content)))
 
     def _keep_artifacts(self, attempt: Attempt) -> None:
         """Keep what the task left behind; what is not kept is said in its log, and fails nothing."""
@@ -265,7 +262,7 @@ class Operators:
         try:
             files, others = left_behind(attempt.place.artifacts)
             if files:
-                self._keep(_log_key(attempt.call), files)
+                self._keep(log_key_of(attempt.call.run, attempt.call.task.id), files)
         except (OSError, Unavailable):
             logger.warning("The artifacts of %s were not kept.", attempt.call.run.key, exc_info=True)
             attempt.log("The artifacts could not be kept.")
@@ -292,10 +289,6 @@ def _outcome(operator: Operator, attempt: Attempt) -> Outcome:
     except InvalidInput as refused:
         where = f"{refused.path}: " if refused.path else ""
         return _permanent("InvalidInput", f"{where}{refused.message}")
-
-
-def _log_key(call: Call) -> LogKey:
-    return LogKey(call.run.key.whole, call.run.key.task or call.task.id, call.run.attempt)
 
 
 def _key(call: Call) -> _Key:

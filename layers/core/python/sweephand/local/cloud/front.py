@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
+from sweephand.api.asked import Patience
 from sweephand.api.refusals import Unauthorized
 from sweephand.local.cloud.deployment import Deployment
 from sweephand.local.cloud.functions import FunctionFailed
@@ -15,7 +15,7 @@ _UNAUTHORIZED: Final = "Unauthorized"
 
 
 class Front:
-    """Behind the gateway. A function knows neither that its caller went away nor that the deployment ends."""
+    """Behind the gateway. A function answers at once: it keeps nobody waiting."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
@@ -30,10 +30,7 @@ class Front:
             raise
         return policy
 
-    def handle(self, event: Mapping[str, Any], *, gone: threading.Event | None = None) -> Mapping[str, Any]:  # noqa: ARG002
+    def handle(self, event: Mapping[str, Any], *, patience: Patience | None = None) -> Mapping[str, Any]:  # noqa: ARG002
         """The API's reply."""
         reply: Mapping[str, Any] = self._deployment.invoke("api", event)
         return reply
-
-    def stop(self) -> None:
-        """Nobody waits here: a function answers at once."""
