@@ -34,7 +34,8 @@ Does = Callable[[str, int], Outcome]
 class Engine(Protocol):
     """Where runs go on by themselves."""
 
-    world: World
+    @property
+    def world(self) -> World: ...
 
     def tell(self, job: str, does: Does) -> None:
         """What the job's tasks do."""

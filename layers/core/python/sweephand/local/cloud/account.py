@@ -105,7 +105,9 @@ def _client(
 
     Whoever brings credentials, as moto's own interpreter of machines does, has a client of its own.
     """
-    make = partial(_make_client, service_name, config=config, endpoint_url=endpoint_url, region_name=region_name)
+    make: Callable[..., BaseClient] = partial(
+        _make_client, service_name, config=config, endpoint_url=endpoint_url, region_name=region_name
+    )
     if credentials:
         return make(**credentials)
     key = (service_name, endpoint_url, region_name, repr(vars(config)))
