@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from sweephand import ports
 from sweephand.artifacts import Artifacts
+from sweephand.dags import Dags
 from sweephand.documents import Shared
 from sweephand.embedded import open_stores
 from sweephand.logs import Logs
@@ -43,6 +44,9 @@ class Stores(Protocol):
 
     @property
     def runs(self) -> ports.Runs: ...
+
+    @property
+    def dags(self) -> Dags: ...
 
     @property
     def due(self) -> ports.Due: ...

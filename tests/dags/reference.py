@@ -5,35 +5,38 @@ Written from what Airflow documents, and with nothing of ours, so that the two c
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Collection
+from graphlib import TopologicalSorter
+from typing import Any, Final
 
-from tests.dags.scripts import JSON, Script
+from tests.dags.scripts import JSON, Script, Value
 
+RUN, HOLD_UP, SKIP = "run", "upstream_failed", "skipped"
+GOOD, SKIPPED, FAILED = {"succeeded"}, {"skipped"}, {"failed", "cancelled"}
+BAD = FAILED | {"upstream_failed"}
+ANY = GOOD | SKIPPED | BAD
 
-class Ends:
-    """How many of a task's parents, with their instances, ended how."""
-
-    def __init__(self, ends: list[str]) -> None:
-        count = Counter(ends)
-        self.succeeded, self.failed, self.skipped = count["succeeded"], count["failed"], count["skipped"]
-        self.bad = count["failed"] + count["upstream_failed"]
-
-
-RULES: dict[str, Callable[[Ends], str]] = {
-    "all_success": lambda of: "held up" if of.bad else "skipped" if of.skipped else "run",
-    "all_failed": lambda of: "skipped" if of.succeeded or of.skipped else "run",
-    "all_done": lambda of: "run",
-    "one_success": lambda of: "run" if of.succeeded else "skipped" if not of.bad else "held up",
-    "one_failed": lambda of: "run" if of.bad else "skipped",
-    "one_done": lambda of: "run" if of.succeeded or of.failed else "skipped",
-    "none_failed": lambda of: "held up" if of.bad else "run",
-    "none_failed_min_one_success": lambda of: "held up" if of.bad else "run" if of.succeeded else "skipped",
-    "none_skipped": lambda of: "skipped" if of.skipped else "run",
-    "always": lambda of: "run",
+RULES: Final = {
+    "all_success": ((BAD, HOLD_UP), (SKIPPED, SKIP)),
+    "all_failed": ((GOOD | SKIPPED, SKIP),),
+    "all_done": (),
+    "one_success": ((GOOD, RUN), (BAD, HOLD_UP), (ANY, SKIP)),
+    "one_failed": ((BAD, RUN), (ANY, SKIP)),
+    "one_done": ((GOOD | FAILED, RUN), (ANY, SKIP)),
+    "none_failed": ((BAD, HOLD_UP),),
+    "none_failed_min_one_success": ((BAD, HOLD_UP), (GOOD, RUN), (ANY, SKIP)),
+    "none_skipped": ((SKIPPED, SKIP),),
+    "always": (),
 }
+"""How parents end, and what comes of it: the first that is found in a row counts, and where none is the task runs.
+
+The first of a row counts as soon as it is seen, the others once all parents are over.
+"""
+
+
+def ruled(rule: str, ends: Collection[str]) -> str:
+    """What a rule makes of how all parents, with their instances, have ended."""
+    return next((verdict for those, verdict in RULES[rule] if not those.isdisjoint(ends)), RUN)
 
 
 class Reference:
@@ -44,71 +47,46 @@ class Reference:
         self.tasks: dict[str, JSON] = {task["id"]: task for task in script.document["tasks"]}
         self.ends: dict[str, str] = {}
         self.parts: dict[str, list[str]] = {}
-        self.outputs: dict[str, Any] = {}
-        while len(self.parts) < len(self.tasks):
-            for name, task in self.tasks.items():
-                if name not in self.parts and all(need in self.parts for need in task["needs"]):
-                    self.parts[name] = [name]
-                    self.ends[name] = self.judged(name, task)
+        self.above: dict[str, set[str]] = {}
+        self.gave: dict[str, Any] = {}
+        for name in TopologicalSorter({name: task["needs"] for name, task in self.tasks.items()}).static_order():
+            self.above[name] = {name}.union(*(self.above[need] for need in self.tasks[name]["needs"]))
+            self.parts[name], self.gave[name] = [name], None
+            self.ends[name] = self.end_of(name, self.tasks[name])
 
-    def judged(self, name: str, task: JSON) -> str:
-        parents = [self.ends[part] for need in task["needs"] for part in self.parts[need]]
-        for need in task["needs"]:
-            if self.tasks[need].get("branch") and self.ends[need] == "succeeded" and task["when"] != "always":
-                picked = self.outputs[need]
-                if name not in self.after([picked] if isinstance(picked, str) else picked):
-                    return "skipped"
-        verdict = RULES[task["when"]](Ends(parents)) if parents else "run"
-        if verdict != "run":
-            return {"held up": "upstream_failed"}.get(verdict, verdict)
-        each = task.get("if") == "${index} > 0"
-        if "if" in task and not each and (no := self.condition(task["if"])):
-            return no
-        if "map" not in task:
-            self.outputs[name] = self.script.final(name).output
-            return self.script.final(name).how
-        items = self.items(task["map"]["over"])
-        if not isinstance(items, list) or len(items) > task["map"]["max"]:
+    def end_of(self, name: str, task: JSON) -> str:
+        condition, over = self.script.conditions.get(name), self.script.lists.get(name)
+        verdict = ruled(task["when"], [self.ends[part] for part in self.needed(name)])
+        if task["when"] != "always" and not all(self.goes_on(name, need) for need in task["needs"]):
+            return SKIP
+        if verdict == RUN and condition is not None and condition.of is not None:
+            value = self.value(condition.of)
+            verdict = "failed" if value is None else RUN if value > 3 else SKIP
+        if verdict != RUN:
+            return verdict
+        items = [None] if over is None else self.value(over)
+        if not isinstance(items, list) or (over is not None and len(items) > task["map"]["max"]):
             return "failed"
-        return self.mapped(name, len(items), each)
-
-    def mapped(self, name: str, count: int, each: bool) -> str:
-        runs = [f"{name}[{index}]" for index in range(count)]
-        ends = {run: "skipped" if each and run.endswith("[0]") else self.script.final(run).how for run in runs}
-        if all(end == "skipped" for end in ends.values()) and (not ends or (each and count == 1)):
-            return "skipped"  # it never came to instances
-        self.ends |= ends
+        runs = [name] if over is None else [f"{name}[{index}]" for index in range(len(items))]
+        skipped = runs[:1] if condition is not None and condition.of is None else []
+        if runs == skipped:
+            return SKIP  # it never came to instances
         self.parts[name] = runs
-        self.outputs[name] = [self.script.final(run).output if ends[run] == "succeeded" else None for run in runs]
-        return next((end for end in ("failed", "succeeded") if end in ends.values()), "skipped")
+        self.ends |= {run: SKIP if run in skipped else self.script.final(run).how for run in runs}
+        outputs = [None if run in skipped else self.script.final(run).output for run in runs]
+        self.gave[name] = outputs[0] if over is None else outputs
+        return next(end for end in ("failed", "succeeded", "skipped") if any(self.ends[run] == end for run in runs))
 
-    def after(self, names: list[str]) -> set[str]:
-        found = set(names)
-        while more := {name for name, task in self.tasks.items() if found & set(task["needs"])} - found:
-            found |= more
-        return found
+    def needed(self, name: str) -> list[str]:
+        return [part for need in self.tasks[name]["needs"] for part in self.parts[need]]
 
-    def condition(self, text: str) -> str | None:
-        named = re.fullmatch(r"\$\{tasks\.(\w+)\.output\.n\} > 3", text)
-        if named is None:
-            return "skipped"  # the other condition compares a list with null
-        output = self.output(named[1])
-        if not isinstance(output, dict):
-            return "failed"
-        return None if output["n"] > 3 else "skipped"
+    def goes_on(self, name: str, need: str) -> bool:
+        """Whether a task comes after what the branch that it needs has chosen."""
+        if not self.tasks[need].get("branch") or self.ends[need] != "succeeded":
+            return True
+        picked = self.gave[need]
+        return not self.above[name].isdisjoint([picked] if isinstance(picked, str) else picked)
 
-    def items(self, over: Any) -> Any:
-        if isinstance(over, list):
-            return over
-        named = re.fullmatch(r"\$\{tasks\.(\w+)\.output(\.items)?\}", over)
-        if named is None:
-            return self.script.document["params"]["list"]
-        output = self.output(named[1])
-        if not named[2]:
-            return output
-        return output.get("items") if isinstance(output, dict) else None
-
-    def output(self, name: str) -> Any:
-        """What a task gave: a mapped one a list, even if some of its instances failed."""
-        mapped = "map" in self.tasks[name]
-        return self.outputs.get(name) if mapped or self.ends[name] == "succeeded" else None
+    def value(self, of: Value) -> Any:
+        gave = self.gave[of.task] if of.task else of.known
+        return gave if not of.field else gave.get(of.field) if isinstance(gave, dict) else None

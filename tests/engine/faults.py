@@ -14,8 +14,9 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sweephand.domain.dag import state_of
 from sweephand.domain.ids import JobKey
-from sweephand.domain.job import JobStatus
+from sweephand.domain.job import Head, JobStatus
 from sweephand.domain.ledger import FireStatus
 from sweephand.domain.occasions import Quantity, Window
 from sweephand.domain.run import Run, RunState
@@ -134,7 +135,7 @@ class Story(Struct, frozen=True):
     act: Act
     then: Callable[[Town], None] = lambda _town: None
     calm_m: int = 20
-    same: tuple[str, ...] = ("jobs", "runs", "ledger", "effects")
+    same: tuple[str, ...] = ("jobs", "runs", "tasks", "ledger", "effects")
     """What must be the same at the end."""
 
 
@@ -144,6 +145,7 @@ class End:
 
     jobs: dict[str, Any]
     runs: dict[str, Any]
+    tasks: dict[str, Any]
     ledger: dict[str, Any]
     effects: frozenset[str]
 
@@ -194,6 +196,8 @@ def _end(town: Town) -> End:
             for head in heads
         },
         runs=_runs([run for head in heads for run in town.runs(head.key.name) if run.start_at <= now]),
+        tasks={_masked(str(run.key)): _vector(town, run) for head in heads for run in _graphs(town, head)}
+        | _runs([task for head in heads for run in _graphs(town, head) for task in town.tasks(run.key)]),
         ledger={head.key.name: _ledger(town, head.key, now) for head in heads},
         effects=frozenset(_masked(call.key) for call in town.target.calls),
     )
@@ -206,6 +210,17 @@ def _runs(runs: list[Run]) -> dict[str, Any]:
         came_to = (str(run.state), run.reason and str(run.reason.code), run.version, run.failures)
         found.setdefault(_masked(str(run.key)), []).append(came_to)
     return {key: sorted(them, key=str) for key, them in sorted(found.items())}
+
+
+def _graphs(town: Town, head: Head) -> list[Run]:
+    """The runs of a job of several tasks."""
+    version = town.stores.jobs.version(head.key, head.version)
+    return town.runs(head.key.name) if version.job is not None and version.job.is_dag else []
+
+
+def _vector(town: Town, run: Run) -> tuple[str, ...]:
+    progress = town.stores.dags.get(run.key)
+    return tuple(str(state_of(byte)) for byte in progress.states) if progress is not None else ()
 
 
 def _ledger(town: Town, key: JobKey, now: datetime) -> tuple[Any, ...]:
@@ -232,6 +247,10 @@ def _offences(town: Town) -> Iterator[str]:
             late = run.start_at <= town.clock.at and not run.is_terminal and head.status is not JobStatus.PAUSED
             if late:
                 yield f"{run.key} is still {run.state} ({run.reason}), due {run.wake_at}, leased {run.lease_until}"
+        for run in _graphs(town, head):
+            for task in town.tasks(run.key):
+                if run.is_terminal and not task.is_terminal:
+                    yield f"{task.key} is still {task.state} ({task.reason}), and its run {run.state}"
 
 
 def unfollowed(town: Town) -> Iterator[str]:

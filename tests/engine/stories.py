@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
-from sweephand.calls import Outcome, Succeeded
+from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.backfill import BackfillKey, Wanted
 from sweephand.domain.events import Event
 from sweephand.domain.job import CatchupPolicy
@@ -26,6 +26,7 @@ from sweephand.engine.cancel import cancel
 from sweephand.engine.complete import complete
 from sweephand.engine.delete import delete
 from sweephand.engine.heartbeat import heartbeat
+from sweephand.engine.mark import Verdict, mark
 from sweephand.engine.occur import occur
 from sweephand.engine.pause import pause
 from sweephand.engine.project import project, rebuild
@@ -318,6 +319,44 @@ def _done(town: Town, world: World) -> None:
     town.work(world)
 
 
+def _task(name: str, *needs: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "needs": list(needs), "run": {"command": ["true"]}, "timeout": "1m", **more}
+
+
+def _graph(town: Town, *tasks: dict[str, Any], **more: Any) -> None:
+    """A run of tasks whose message is visible; by default `c` needs `a` and `b`, which end at the same moment."""
+    found = tasks or (_task("a"), _task("b"), _task("c", "a", "b"))
+    document = {"name": "job", "schedule": "5 12 * * *", "tasks": list(found), **more}
+    put(town.world, NS, document, actor="ann", expected=None)
+    town.advance(to=at("12:05") - timedelta(seconds=1))
+    town.clock.at = at("12:05")
+
+
+def _by_task(town: Town, **answers: Callable[[Call], Outcome]) -> None:
+    """The others succeed."""
+
+    def rule(call: Call) -> Outcome:
+        answer = answers.get(call.run.key.task)
+        return Succeeded() if answer is None else answer(call)
+
+    town.target.rules["job"] = rule
+
+
+def _under_way(town: Town) -> None:
+    """A run of tasks of which one has ended, and one is tried again in ten minutes."""
+    _by_task(town, a=lambda call: TRANSIENT if call.run.failures == 1 else Succeeded())
+    _graph(town, retry={"attempts": 2, "backoff": "fixed", "delay": "10m"})
+    town.advance(to=at("12:06"))
+
+
+def _drive(town: Town, world: World) -> None:
+    town.drive(world, lanes=RUN_LANES)
+
+
+def _mark(_town: Town, world: World, task: str = "a") -> None:
+    mark(world, run_key(at("12:05")), task, Verdict(TaskState.SKIPPED, "ann"))
+
+
 _OF_A_DAY: Final = partial(_one_day, all=["left", "right"], window="sameDay", timezone="Europe/Berlin")
 _ANY_OF_TWO: Final = partial(_one_day, any=["left", "right"])
 
@@ -430,6 +469,11 @@ CLIENTS: Final = {
     "cancel a running run that another waits for": Story(
         _waiter, lambda _town, world: cancel(world, run_key(at("12:05")), actor="ann")
     ),
+    "cancel a run of tasks": Story(
+        _under_way, lambda _town, world: cancel(world, run_key(at("12:05")), actor="ann"), calm_m=30
+    ),
+    "mark a task": Story(_under_way, _mark, calm_m=30),
+    "mark a task that waits": Story(_under_way, partial(_mark, task="c"), calm_m=30),
 }
 """What people and clients do: they may give up, or repeat it."""
 
@@ -528,6 +572,15 @@ DELIVERIES: Final = {
     "attempt of a lost worker's run, at most once": Story(
         steps(partial(_claimed, guarantee="at-most-once"), _until_its_lease_ends), _deliver
     ),
+    # In seven minutes nobody looks after it: each end of a task has brought it on.
+    "a run of tasks from its start to its end": Story(_graph, _drive, calm_m=7),
+    # Whether `b` has begun when `a` has failed is as it may be.
+    "a run of tasks that a failure stops": Story(
+        steps(lambda town: _by_task(town, a=lambda _call: PERMANENT), partial(_graph, onFailure="stop")),
+        _drive,
+        same=("jobs", "runs", "ledger"),
+    ),
+    "a run of a mapped task": Story(lambda town: _graph(town, _task("load", map={"over": [1, 2]})), _drive, calm_m=7),
     # A crash before the pause leaves it to the next failure, so one run more may fail.
     "attempt whose failure pauses the job": Story(_failing, _deliver, same=("jobs",)),
 }

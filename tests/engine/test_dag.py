@@ -28,7 +28,7 @@ from sweephand.engine.subrun import start_subrun
 from sweephand.engine.trigger import trigger
 from sweephand.logs import LogKey
 from sweephand.messages import AttemptRun, Elsewhere
-from sweephand.ports import Lane, Letter
+from sweephand.ports import Lane, Letter, World
 from tests.engine.faults import dying_before, with_another
 from tests.engine.world import HOLD, NS, PERMANENT, RUN_LANES, TRANSIENT, Crash, Town, job
 
@@ -76,6 +76,22 @@ def test_tasks_start_when_what_they_need_has_succeeded(either: Town) -> None:
     run = either.run(key)
     assert (run.state, run.epoch) == (RunState.SUCCEEDED, 1)
     assert set(states(either, key).values()) == {"succeeded"}
+
+
+@pytest.mark.parametrize("call", ["runs.move", "dags.note", "dags.waking", "queue.send", "dags.woken"])
+def test_two_parents_finishing_at_the_same_moment_wake_once_and_start_the_child_once(either: Town, call: str) -> None:
+    """All of the one's end comes between two steps of the other's."""
+    either.target.rules["job"] = by_task({"a": Elsewhere(), "b": Elsewhere()})
+    key = begun(either, task("a"), task("b"), task("c", "a", "b"))
+    either.drive()
+
+    def end(world: World, name: str) -> None:
+        complete(world, key.of_task(name), epoch=1, outcome=Succeeded())
+
+    end(with_another(either.world, call, lambda: end(either.another(), "b")), "a")
+    assert either.drive() == ["looked after", "succeeded", "looked after"]
+    assert order(either) == ["a", "b", "c"]
+    assert either.run(key).state is RunState.SUCCEEDED
 
 
 def test_a_failure_holds_up_what_comes_after_it_and_fails_the_run(either: Town) -> None:

@@ -257,6 +257,10 @@ class Town:
         """Oldest first."""
         return list(self.stores.runs.of_job(job(name), newest_first=False, limit=10_000))
 
+    def tasks(self, key: RunKey) -> list[Run]:
+        """Those of a run that were released or decided about."""
+        return list(self.stores.runs.tasks(key, limit=10_000))
+
     def run(self, key: RunKey | datetime, name: str = "job") -> Run:
         run = self.stores.runs.get(run_key(key, name) if isinstance(key, datetime) else key)
         assert isinstance(run, Run)

@@ -12,7 +12,8 @@ from moto import mock_aws
 from moto.awslambda.models import LambdaFunction
 
 from sweephand.local.cloud.account import CONFIG, ENVIRONMENT
-from tests.functions.test_dag_run_machine import ROLE, TRUST, _function
+from tests.functions.interpreter import ROLE, build_role
+from tests.functions.test_dag_run_machine import _function
 from tests.local.waiting import until
 
 ROOT: Final = Path(__file__).parents[2]
@@ -32,7 +33,7 @@ def test_it_goes_on_as_often_as_it_is_told_and_waits_in_between() -> None:
         mock_aws(config={"stepfunctions": {"execute_state_machine": True}}),
         patch.object(LambdaFunction, "_invoke_lambda", invoke),
     ):
-        boto3.client("iam", config=CONFIG).create_role(RoleName="any", AssumeRolePolicyDocument=TRUST)
+        build_role()
         text = (ROOT / "statemachines" / "backfill.asl.json").read_text().replace("${backfill}", _function("backfill"))
         machines: Any = boto3.client("stepfunctions", config=CONFIG)
         machine = machines.create_state_machine(name="backfill", definition=text, roleArn=ROLE)["stateMachineArn"]

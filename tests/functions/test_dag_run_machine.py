@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from io import BytesIO
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from unittest.mock import patch
 from zipfile import ZipFile
 
@@ -16,11 +15,13 @@ from moto import mock_aws
 from moto.awslambda.models import LambdaFunction
 
 from sweephand.local.cloud.account import CONFIG, ENVIRONMENT
+from tests.dags.played import Played, misplaced
+from tests.dags.reference import Reference
+from tests.dags.scripts import script_of
+from tests.functions.interpreter import ROLE, Interpreting, build_role, interpreting, text_of
 from tests.local.waiting import until
 
-ROOT: Final = Path(__file__).parents[2]
-ROLE: Final = "arn:aws:iam::123456789012:role/any"
-TRUST: Final = json.dumps({"Version": "2012-10-17", "Statement": []})
+SEEDS = (0, 2, 3)
 
 
 class Interpreted:
@@ -31,17 +32,8 @@ class Interpreted:
         self.heard: list[tuple[str, Any]] = []
         self.advance: Callable[[Any], None] = lambda _event: None
         called = {name: _function(name) for name in ("advance", "settle")}
-        text = (ROOT / "statemachines" / "dag_run.asl.json").read_text()
-        for name, arn in called.items():
-            text = text.replace(f"${{{name}}}", arn)
-        definition = json.loads(text)
-        definition["States"]["Advance"]["TimeoutSeconds"] = timeout_s
-        # moto takes a catcher that leads back to its own state for none: here it goes by way of another.
-        (catcher,) = definition["States"]["Advance"]["Catch"]
-        definition["States"]["Again"] = {"Type": "Pass", "Next": catcher["Next"]}
-        catcher["Next"] = "Again"
         self._machine = self.machines.create_state_machine(
-            name="dag_run", definition=json.dumps(definition), roleArn=ROLE
+            name="dag_run", definition=text_of(called, timeout_s=timeout_s), roleArn=ROLE
         )["stateMachineArn"]
 
     def invoked(self, function: LambdaFunction, event: Any) -> tuple[str, bool, str]:
@@ -89,7 +81,7 @@ def interpreted(request: pytest.FixtureRequest) -> Iterator[Interpreted]:
         patch.dict("os.environ", ENVIRONMENT),
         mock_aws(config={"stepfunctions": {"execute_state_machine": True}}),
     ):
-        boto3.client("iam", config=CONFIG).create_role(RoleName="any", AssumeRolePolicyDocument=TRUST)
+        build_role()
         found = Interpreted(request.param)
 
         def invoke(function: LambdaFunction, event: Any) -> tuple[str, bool, str]:
@@ -124,3 +116,23 @@ def test_where_nobody_wakes_it_it_comes_again_and_says_so(interpreted: Interpret
     until(interpreted.ended, within_s=30, what="its end")
     assert interpreted.called == ["advance", "advance"]
     assert interpreted.heard[1][1]["came"]["Error"] == "States.Timeout"
+
+
+@pytest.fixture(scope="module")
+def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interpreting]:
+    with interpreting(tmp_path_factory.mktemp("functions")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_dag_ends_as_the_reference_says_in_two_transitions_a_wave(
+    interpreter: Interpreting, seed: int
+) -> None:
+    script = script_of(seed, tasks_max=30)
+    played = Played(interpreter, script)
+    until(lambda: str(played.key) in interpreter.transitions(), within_s=60, what="the end of its execution")
+    assert played.ends == Reference(script).ends
+    assert list(misplaced(played)) == []
+    transitions, waves = interpreter.transitions()[str(played.key)], interpreter.waves[str(played.key)]
+    assert waves > 2, "this is no test of waves"
+    assert transitions <= 2 * waves + 4

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import datetime, timedelta
+from functools import partial
 from threading import RLock
 from typing import Any, Final
 from unittest.mock import patch
@@ -93,13 +94,26 @@ class NotOurs(Exception):
 
 
 def _client(
-    service: Any, *, config: Config, endpoint_url: str | None = None, region_name: str | None = None
+    service_name: Any,
+    *,
+    config: Config,
+    endpoint_url: str | None = None,
+    region_name: str | None = None,
+    **credentials: str,
 ) -> BaseClient:
-    """Made once in a process: a client knows nothing of the account, and making it takes longer than building that."""
-    key = (service, endpoint_url, region_name, repr(vars(config)))
+    """Made once in a process: a client knows nothing of the account, and making it takes longer than building that.
+
+    Whoever brings credentials, as moto's own interpreter of machines does, has a client of its own.
+    """
+    make: Callable[..., BaseClient] = partial(
+        _make_client, service_name, config=config, endpoint_url=endpoint_url, region_name=region_name
+    )
+    if credentials:
+        return make(**credentials)
+    key = (service_name, endpoint_url, region_name, repr(vars(config)))
     with _LOCK:
         if key not in _CLIENTS:
-            _CLIENTS[key] = _make_client(service, config=config, endpoint_url=endpoint_url, region_name=region_name)
+            _CLIENTS[key] = make()
         return _CLIENTS[key]
 
 

@@ -22,6 +22,7 @@ from sweephand.errors import Defect
 from sweephand.local.cloud.account import (
     ACCOUNT,
     CONFIG,
+    Answers,
     Around,
     account,
     artifacts_bucket,
@@ -111,19 +112,8 @@ class Deployment:
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        answers = {
-            ("lambda", "Invoke"): self._invoke,
-            ("stepfunctions", "StartExecution"): self.machines.start,
-            ("stepfunctions", "StopExecution"): self.machines.stop,
-            ("stepfunctions", "SendTaskSuccess"): self.machines.succeed,
-            ("ecs", "RunTask"): self.cluster.run,
-            ("ecs", "StopTask"): self.cluster.stop,
-            ("ecs", "ListTasks"): self.cluster.listed,
-            ("apigatewaymanagementapi", "PostToConnection"): self._push,
-            ("apigatewaymanagementapi", "DeleteConnection"): self._end_connection,
-        }
         with ExitStack() as stack:
-            stack.enter_context(account(self.clock, around=self._around, answers=answers))
+            stack.enter_context(account(self.clock, around=self._around, answers=self.answers()))
             build(self.names, *self._clients)
             build_archive(self.names)
             build_key(self.names)
@@ -137,6 +127,20 @@ class Deployment:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+
+    def answers(self) -> Answers:
+        """What is answered here and not by moto."""
+        return {
+            ("lambda", "Invoke"): self._invoke,
+            ("stepfunctions", "StartExecution"): self.machines.start,
+            ("stepfunctions", "StopExecution"): self.machines.stop,
+            ("stepfunctions", "SendTaskSuccess"): self.machines.succeed,
+            ("ecs", "RunTask"): self.cluster.run,
+            ("ecs", "StopTask"): self.cluster.stop,
+            ("ecs", "ListTasks"): self.cluster.listed,
+            ("apigatewaymanagementapi", "PostToConnection"): self._push,
+            ("apigatewaymanagementapi", "DeleteConnection"): self._end_connection,
+        }
 
     @cached_property
     def _clients(self) -> tuple[Any, Any]:
