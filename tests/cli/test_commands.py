@@ -87,6 +87,13 @@ def test_a_list_of_what_fires_next_says_where_jobs_were_left_out() -> None:
     assert asked(script) == ["GET /upcoming?within=2h&limit=1", "GET /upcoming?within=1h&limit=50"]
 
 
+def test_jobs_are_searched_through_pages_that_may_be_empty() -> None:
+    first, second = {"items": [], "nextCursor": "more"}, {"items": [{"jobId": "daily"}], "nextCursor": None}
+    with scripted(Answer(200, first), Answer(200, second)) as script:
+        assert "daily" in run(script, "list", "--search", "ai ly").stdout
+    assert asked(script) == ["GET /jobs?search=ai+ly", "GET /jobs?search=ai+ly&cursor=more"]
+
+
 def test_a_run_shows_its_cost_only_where_somebody_charges_for_it() -> None:
     told = {"runId": "r", "jobId": "a", "state": "succeeded"}
     cost = {"dollars": 0.000016, "writeUnits": 6, "transitions": 0, "basis": "An estimate.", "charged": True}

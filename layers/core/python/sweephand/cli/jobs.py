@@ -75,8 +75,9 @@ def _when(job: Any) -> str:
 @click.option("--prefix", help="Names that begin so.")
 @click.option("--tag", help="Jobs with this tag.")
 @click.option("--status", type=click.Choice(["active", "paused", "running"]), help="Jobs of this status.")
+@click.option("--search", help="Jobs with this text in their name, a tag or the beginning of their description.")
 @pass_session
-def list_(session: Session, prefix: str | None, tag: str | None, status: str | None) -> None:
+def list_(session: Session, prefix: str | None, tag: str | None, status: str | None, search: str | None) -> None:
     """List the jobs."""
     columns = (
         field("jobId", "JOB"),
@@ -86,7 +87,7 @@ def list_(session: Session, prefix: str | None, tag: str | None, status: str | N
         field("lastRun.state", "LAST RUN"),
         field("tags"),
     )
-    jobs = session.client.jobs(prefix=prefix, tag=tag, status=status)
+    jobs = session.client.jobs(prefix=prefix, tag=tag, status=status, search=search)
     session.output.rows(jobs, columns, none="There are no such jobs. `sweephand apply -f FILE` makes one.")
 
 

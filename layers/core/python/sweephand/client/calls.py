@@ -87,10 +87,15 @@ class Client:
         return self._get(_job(job))
 
     def jobs(
-        self, *, prefix: str | None = None, tag: str | None = None, status: str | None = None
+        self,
+        *,
+        prefix: str | None = None,
+        tag: str | None = None,
+        status: str | None = None,
+        search: str | None = None,
     ) -> Iterator[Document]:
-        """Every job, page after page."""
-        return self._http.pages("/jobs", {"prefix": prefix, "tag": tag, "status": status})
+        """Every job, page after page; `search` is a part of a name, of a tag, or of a description's beginning."""
+        return self._http.pages("/jobs", {"prefix": prefix, "tag": tag, "status": status, "search": search})
 
     def delete(self, job: str, *, cancel: bool = False, version: int | None = None) -> None:
         """Nothing fires any more; active runs finish, unless they are to be cancelled. With a `version`, only if it is
