@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Task } from "../tasks";
 import { arrange, CAREFUL_MOST } from "./arrange";
+import { stepFrom } from "./keys";
 import { layered } from "./layered";
 import { HEIGHT, type Layout, levelsOf, type ToArrange, WIDTH } from "./layout";
 import { groupVertex, structureOf } from "./structure";
@@ -127,10 +128,10 @@ describe("the layout", () => {
   });
 
   it("crosses no edges where none need cross", () => {
-    const pairs = Array.from({ length: 30 }, (_, row) => [task(`a${row}`), task(`b${row}`, [`a${29 - row}`])]).flat();
-    const wanted = asked(pairs);
-    const { y } = layered(wanted);
-    const rows = wanted.edges.map(([from, to]) => [y[from] ?? 0, y[to] ?? 0]).sort((a, b) => (a[0] ?? 0) - (b[0] ?? 0));
+    const edges = Array.from({ length: 30 }, (_, row) => [row, 59 - row] as const);
+    const ids = Array.from({ length: 60 }, (_, number) => `t${number}`);
+    const { y } = layered({ ids, groups: ids.map(() => ""), edges });
+    const rows = edges.map(([from, to]) => [y[from] ?? 0, y[to] ?? 0]).sort((a, b) => (a[0] ?? 0) - (b[0] ?? 0));
     const ends = rows.map(([, end]) => end ?? 0);
     expect(ends).toEqual([...ends].sort((a, b) => a - b));
   });
@@ -147,5 +148,32 @@ describe("the layout", () => {
     const wanted = asked(wide(40, 250));
     expect(wanted.ids.length).toBeGreaterThan(CAREFUL_MOST);
     expect(arrange(wanted).tookMs).toBeLessThan(5_000);
+  });
+});
+
+describe("the arrow keys", () => {
+  const structure = structureOf(DIAMOND);
+  const layout = arrange(asked(DIAMOND));
+  const from = (id: string, key: string) => {
+    const to = stepFrom(structure, layout, structure.places.get(id) ?? -1, key);
+    return to === null ? null : structure.vertices[to]?.id;
+  };
+  const [upper, lower] = ["b", "c"].sort(
+    (one, two) => (layout.y[structure.places.get(one) ?? 0] ?? 0) - (layout.y[structure.places.get(two) ?? 0] ?? 0),
+  ) as [string, string];
+
+  it("lead along edges, and end where those end", () => {
+    expect(from(upper, "ArrowRight")).toBe("d");
+    expect(from(upper, "ArrowLeft")).toBe("a");
+    expect(from("a", "ArrowLeft")).toBe(null);
+    expect(from("e", "ArrowRight")).toBe(null);
+    expect([from("d", "Home"), from("a", "End"), from("a", "x")]).toEqual(["a", "e", null]);
+  });
+
+  it("lead up and down among those of a level", () => {
+    expect(from(upper, "ArrowDown")).toBe(lower);
+    expect(from(lower, "ArrowUp")).toBe(upper);
+    expect(from(upper, "ArrowUp")).toBe(null);
+    expect(from("a", "ArrowDown")).toBe(null);
   });
 });

@@ -22,7 +22,10 @@ export interface Hand {
   shown: Shown;
   camera: () => Camera;
   size: () => Size;
+  /** With the next frame. */
   move: (next: Camera) => void;
+  /** Before anything is shown. */
+  place: (next: Camera) => void;
   zoom: (factor: number) => void;
   fit: () => void;
   redraw: () => void;
@@ -72,10 +75,19 @@ export function useCamera(layout: Layout, heard: Heard): Hand {
     },
     [layout, redraw],
   );
+  const place = useCallback(
+    (next: Camera) => {
+      camera.current = held(next, layout, size.current);
+      apply();
+    },
+    [layout, apply],
+  );
   const least = useCallback(() => Math.min(SCALE_NEAR / 2, fitted(layout, size.current).scale / 2), [layout]);
   const zoom = useCallback(
-    (factor: number, at = { x: size.current.width / 2, y: size.current.height / 2 }) =>
-      move(zoomed(camera.current, factor, at, least())),
+    (factor: number, at = { x: size.current.width / 2, y: size.current.height / 2 }) => {
+      touched.current = true;
+      move(zoomed(camera.current, factor, at, least()));
+    },
     [move, least],
   );
   const fit = useCallback(() => move(fitted(layout, size.current)), [layout, move]);
@@ -113,13 +125,14 @@ export function useCamera(layout: Layout, heard: Heard): Hand {
       camera: () => camera.current,
       size: () => size.current,
       move,
+      place,
       zoom,
       fit,
       redraw,
       wasDragged: () => dragged.current,
       isTouched: () => touched.current,
     }),
-    [shown, move, zoom, fit, redraw],
+    [shown, move, place, zoom, fit, redraw],
   );
 }
 
@@ -148,7 +161,6 @@ function handle(element: HTMLElement, { camera, move, zoom, dragged, touched }: 
   };
   const wheel = (event: WheelEvent) => {
     event.preventDefault();
-    touched.current = true;
     const step = event.deltaMode === 1 ? event.deltaY * 16 : event.deltaY;
     zoom(Math.exp(-step * (event.ctrlKey ? 0.01 : 0.0016)), within(event.clientX, event.clientY));
   };
