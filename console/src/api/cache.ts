@@ -41,7 +41,6 @@ function refreshSoon(changes: readonly Change[]): void {
   }
   waiting.add(JSON.stringify(of.runs));
   waiting.add(JSON.stringify(of.jobs));
-  waiting.add(JSON.stringify(of.overview));
   if (timer === undefined) timer = window.setTimeout(refresh, REFRESH_MS);
 }
 
