@@ -8,6 +8,7 @@ import { Lasted, Moment, PageHead, Progress, StatePill } from "../ui/parts";
 import { jobPath, namedRun, runPath, versionsPath } from "./link";
 import { isGraph } from "./outcome";
 import type { Run } from "./tasks";
+import { Told } from "./told";
 import { reasonInWords, triggerInWords } from "./words";
 
 export function RunHead({ run, children }: { run: Run; children: ReactNode }) {
@@ -27,7 +28,11 @@ export function RunHead({ run, children }: { run: Run; children: ReactNode }) {
       below={
         <>
           <StatePill state={run.state} />
-          {reason && <span>{reason}</span>}
+          {reason && (
+            <span>
+              <Told text={reason} />
+            </span>
+          )}
         </>
       }
     >

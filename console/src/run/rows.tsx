@@ -6,6 +6,7 @@ import { useMedia } from "../lib/hooks";
 import { Lasted, Moment, StatePill } from "../ui/parts";
 import { Rows } from "../ui/rows";
 import { jobPath, runPath } from "./link";
+import { Told } from "./told";
 import { reasonInWords, triggerInWords } from "./words";
 import "../style/run.css";
 
@@ -104,7 +105,7 @@ function RunRow({ run, withJob, select }: { run: RunInList; withJob: boolean; se
         <Lasted from={run.startedAt} to={run.endedAt} />
       </span>
       <span className="reason soft cut" title={reason || undefined}>
-        {reason}
+        <Told text={reason} />
       </span>
     </div>
   );

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { answer, api, type Shape } from "../api/client";
 import { hasEnded, type Tone } from "../lib/states";
 import { Notice, Tag, Wrong } from "../ui/parts";
-import { Dated } from "./dated";
+import { Told } from "./told";
 import { keyOfWhy } from "./use-run";
 
 interface WhyProps {
@@ -24,7 +24,8 @@ const AGAIN_MS = 5_000;
 
 export function Why({ job, run, task = "", state, reason, error, onOpen }: WhyProps) {
   const isOpen = !hasEnded(state);
-  const isAsked = isOpen || state !== "succeeded";
+  // What is said of a cancelled run is said with its state.
+  const isAsked = isOpen || (state !== "succeeded" && (task !== "" || state !== "cancelled"));
   const found = useQuery({
     queryKey: [...keyOfWhy(job, run, task), state, reason],
     queryFn: () => (task ? whyTask(job, run, task) : whyRun(job, run)),
@@ -42,7 +43,7 @@ export function Why({ job, run, task = "", state, reason, error, onOpen }: WhyPr
     // How far a run is, is seen; who works on a task is not.
     return task && isOpen ? (
       <p className="soft">
-        <Dated text={why.summary} />
+        <Told text={why.summary} />
       </p>
     ) : null;
   }
@@ -50,7 +51,7 @@ export function Why({ job, run, task = "", state, reason, error, onOpen }: WhyPr
     <Notice tone={toneOf(state)}>
       <strong>{title}</strong>
       <p>
-        <Dated text={why.summary} />
+        <Told text={why.summary} />
       </p>
       <Blockers why={why} said={why.summary} onOpen={onOpen} />
       {error && !why.summary.includes(error.message) && <p className="mono failure">{error.message}</p>}
@@ -94,7 +95,7 @@ function Detail({ text, onOpen }: { text: string; onOpen?: (task: string) => voi
   if (!onOpen || !names) {
     return (
       <span>
-        <Dated text={text} />
+        <Told text={text} />
       </span>
     );
   }
@@ -109,7 +110,7 @@ function Detail({ text, onOpen }: { text: string; onOpen?: (task: string) => voi
           </button>
         </span>
       ))}
-      <Dated text={rest} />
+      <Told text={rest} />
     </span>
   );
 }

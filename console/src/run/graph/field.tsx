@@ -34,7 +34,7 @@ export function Field({ laid, tasks, chosen, onOpen, groups, closed, onClosed }:
   const counts = useMemo(() => countStates(tasks), [tasks]);
   const sought = useFound(structure, byId);
   const { found } = sought;
-  const place = chosen ? (structure.places.get(mappedOf(chosen) ?? chosen) ?? null) : null;
+  const place = useMemo(() => placeOf(structure, mappedOf(chosen) ?? chosen), [structure, chosen]);
   const ink = usePalette();
   const { canvas, draw } = usePainter({ layout, edges: structure.edges, looks, chosen: place, found }, ink.palette);
   const resized = useRef<() => void>(() => undefined);
@@ -107,4 +107,11 @@ export function Field({ laid, tasks, chosen, onOpen, groups, closed, onClosed }:
       <Legend counts={counts} pressed={sought.state} onPress={sought.setState} />
     </>
   );
+}
+
+/** The vertex of a task, or of the closed group that it is in. */
+function placeOf({ places, vertices }: Laid["structure"], task: string): number | null {
+  if (!task) return null;
+  const own = places.get(task) ?? vertices.findIndex(({ kind, members }) => kind === "group" && members.includes(task));
+  return own < 0 ? null : own;
 }
