@@ -9,7 +9,7 @@ import { jobPath, namedRun, runPath, versionsPath } from "./link";
 import { isGraph } from "./outcome";
 import type { Run } from "./tasks";
 import { Told } from "./told";
-import { reasonInWords, triggerInWords } from "./words";
+import { counted, reasonInWords, triggerInWords } from "./words";
 
 export function RunHead({ run, children }: { run: Run; children: ReactNode }) {
   const reason = reasonInWords(run.reason);
@@ -44,7 +44,6 @@ export function RunHead({ run, children }: { run: Run; children: ReactNode }) {
 export function RunFacts({ run }: { run: Run }) {
   const rerunOf = run.rerunOf;
   const by = typeof run.startedBy === "string" ? namedRun(run.startedBy) : null;
-  const cost = costOf(run);
   return (
     <>
       <dl className="run-facts">
@@ -88,9 +87,9 @@ export function RunFacts({ run }: { run: Run }) {
             <Moment at={run.intervalStart} /> to <Moment at={run.intervalEnd} />
           </Fact>
         )}
-        {cost && (
+        {run.cost && (
           <Fact name="Cost">
-            <span title={cost.basis}>{cost.dollars}</span>
+            <span title={basisOf(run.cost)}>{dollarsOf(run.cost)}</span>
           </Fact>
         )}
         {typeof run.note === "string" && run.note && <Fact name="Note">{run.note}</Fact>}
@@ -116,22 +115,15 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-interface Cost {
-  dollars: string;
-  basis: string;
+type Cost = NonNullable<Run["cost"]>;
+
+function dollarsOf({ dollars, charged }: Cost): string {
+  if (!charged) return "Nothing";
+  if (dollars === 0) return "$0";
+  return dollars < 0.01 ? `$${dollars.toPrecision(2)}` : `$${dollars.toFixed(2)}`;
 }
 
-function costOf(run: Run): Cost | null {
-  const cost = run.cost as
-    | { dollars?: unknown; basis?: unknown; writeUnits?: unknown; transitions?: unknown }
-    | undefined;
-  if (typeof cost?.dollars !== "number") return null;
-  const { dollars } = cost;
-  const shown = dollars === 0 ? "$0" : dollars < 0.01 ? `$${dollars.toPrecision(2)}` : `$${dollars.toFixed(2)}`;
-  const parts = [
-    typeof cost.basis === "string" ? cost.basis : "",
-    typeof cost.writeUnits === "number" ? `${cost.writeUnits.toLocaleString()} write units` : "",
-    typeof cost.transitions === "number" ? `${cost.transitions.toLocaleString()} transitions` : "",
-  ];
-  return { dollars: shown, basis: parts.filter(Boolean).join(" · ") };
+function basisOf({ basis, charged, writeUnits, transitions }: Cost): string {
+  if (!charged) return basis;
+  return `${basis} ${counted(writeUnits, "write unit")}, ${counted(transitions, "transition")}.`;
 }
