@@ -36,8 +36,7 @@ export function Why({ job, run, task = "", state, reason, error, onOpen }: WhyPr
   const why = found.data;
   if (!isAsked) return null;
   if (error && !isOpen) return <Failure error={error} why={why} onOpen={onOpen} />;
-  if (found.error) return <Wrong error={found.error} again={() => void found.refetch()} />;
-  if (!why) return null;
+  if (!why) return found.error ? <Wrong error={found.error} again={() => void found.refetch()} /> : null;
   const title = titleOf(state, why);
   if (title === null) {
     // How far a run is, is seen; who works on a task is not.
