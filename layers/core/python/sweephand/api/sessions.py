@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from threading import Lock
 from typing import Any, Final
 
 import jwt
@@ -32,18 +33,24 @@ class PublishedKeys:
         self._clock = clock
         self._keys: Keys = {}
         self._fetched_at: datetime | None = None
+        self._lock = Lock()
 
     def get(self, key_id: str) -> jwt.PyJWK | None:
         """The key; None where there is none, or the issuer does not answer: then the cached ones go on to hold."""
-        now = self._clock.now()
-        if key_id not in self._keys and (self._fetched_at is None or now - self._fetched_at > _REFETCH_AFTER):
-            self._fetched_at = now
-            try:
-                found = jwt.PyJWKSet.from_dict(dict(self._fetch()))
-                self._keys = {key.key_id: key for key in found.keys if key.key_id}
-            except (OSError, jwt.PyJWTError):
-                pass  # safe: without its key no token is accepted, and those whose keys are known still are
+        if key_id not in self._keys:
+            with self._lock:  # who comes while they are fetched waits for them, and is not refused
+                self._fetch_again(key_id, self._clock.now())
         return self._keys.get(key_id)
+
+    def _fetch_again(self, key_id: str, now: datetime) -> None:
+        if key_id in self._keys or (self._fetched_at is not None and now - self._fetched_at <= _REFETCH_AFTER):
+            return
+        self._fetched_at = now
+        try:
+            found = jwt.PyJWKSet.from_dict(dict(self._fetch()))
+            self._keys = {key.key_id: key for key in found.keys if key.key_id}
+        except (OSError, jwt.PyJWTError):
+            pass  # safe: without its key no token is accepted, and those whose keys are known still are
 
 
 class Verifier(Struct, frozen=True):
