@@ -25,6 +25,7 @@ from sweephand.engine.rerun import rerun
 from sweephand.engine.share import put_pool
 from sweephand.engine.subrun import start_subrun
 from sweephand.engine.trigger import trigger
+from sweephand.errors import Conflict
 from sweephand.logs import LogKey
 from sweephand.messages import AttemptRun, Elsewhere
 from sweephand.ports import Lane, Letter, World
@@ -330,6 +331,17 @@ def test_more_ends_than_can_be_named_are_found_all_the_same(either: Town) -> Non
     assert noted.is_crowded
     assert either.run(key).state is RunState.SUCCEEDED
     assert order(either) == ["a", "b"]
+
+
+def test_a_task_of_a_run_whose_time_has_not_come_is_not_marked(either: Town) -> None:
+    """The run would begin as if nobody had said anything."""
+    document = {"name": "job", "schedule": "5 12 * * *", "tasks": [task("a"), task("b", "a")]}
+    put(either.world, NS, document, actor="ann", expected=None)
+    (planned,) = either.runs()
+    assert planned.state is RunState.PLANNED
+    with pytest.raises(Conflict, match="has not begun"):
+        mark(either.world, planned.key, "a", Verdict(TaskState.FAILED, "ann"))
+    assert not either.tasks(planned.key)
 
 
 def test_the_tasks_of_a_started_run_end_with_it_although_whoever_cancels_it_dies(either: Town) -> None:
