@@ -6,6 +6,7 @@ SEEDS ?= 300
 SEED ?=
 ENGINE ?=
 DAGS ?=
+MACHINES ?=
 PATHS ?= .
 UV := uv==0.13.7
 
@@ -53,8 +54,8 @@ lint: $(PACKAGE) ## Ruff, mypy and import-linter
 bench: $(PACKAGE) ## Run the benchmarks (NAMES="a b" for some of them)
 	$(PY) -m bench $(NAMES)
 
-simulate: $(PACKAGE) ## Seeded simulation (SEEDS=300, or SEED=k for one; ENGINE=sqlite|moto; DAGS=1: several tasks)
-	$(SIMULATE) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(DAGS),--dags)
+simulate: $(PACKAGE) ## Seeded simulation (SEEDS=300, or SEED=k for one; ENGINE=sqlite|moto; DAGS=1 or MACHINES=1: tasks)
+	$(SIMULATE) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(DAGS),--dags) $(if $(MACHINES),--machines)
 
 soak: $(PACKAGE) ## The long run: every test with many more examples, then thousands of seeds and fresh ones
 	SWEEPHAND_SOAK=1 $(PYTEST) $(PARALLEL) -m ""
@@ -64,10 +65,12 @@ soak-sqlite: $(PACKAGE)
 	$(SIMULATE) --engine sqlite --seeds 3000
 	$(SIMULATE) --engine sqlite --seeds 300 --first $$(date +%s)
 	$(SIMULATE) --engine sqlite --dags --seeds 1000
+	$(SIMULATE) --engine sqlite --machines --seeds 1000
 
 soak-moto: $(PACKAGE)
 	$(SIMULATE) --engine moto --seeds 150
 	$(SIMULATE) --engine moto --dags --seeds 30
+	$(SIMULATE) --engine moto --machines --seeds 30
 
 console: $(SITE) ## Build the web console, which `make up` serves
 

@@ -31,9 +31,16 @@ def test_a_dry_run_says_what_is_missing_what_runs_and_what_it_costs() -> None:
         result = run(script, "backfill", "daily", *WINDOW, "--only", "missing", "--dry-run")
         assert json.loads(run(script, "backfill", "daily", *WINDOW, "--dry-run", "--json").stdout) == ESTIMATE
     assert result.stdout == (
-        "Fires of the window: 5 failed, 30 missing, 330 succeeded.\n30 fires in 30 runs, for about $0.000512 on AWS.\n"
+        "Fires of the window: 30 missing, 5 failed, 330 succeeded.\n30 fires in 30 runs, for about $0.000512 on AWS.\n"
     )
     assert [json.loads(one.body)["dryRun"] for one in script.questions] == [True, True]
+
+
+def test_a_dry_run_says_so_too_where_nothing_is_missing_or_failed() -> None:
+    nothing = {**ESTIMATE, "count": 0, "runs": 0, "undone": 0, "fires": {"succeeded": 365}}
+    with scripted(Answer(200, nothing)) as script:
+        told = run(script, "backfill", "daily", *WINDOW, "--dry-run").stdout
+    assert told.startswith("Fires of the window: 0 missing, 0 failed, 365 succeeded.\n0 fires in 0 runs")
 
 
 def test_it_asks_for_what_is_said() -> None:

@@ -17,7 +17,8 @@ from sweephand.engine.put import put
 from sweephand.engine.trigger import trigger
 from sweephand.orders import encode_outcome
 from sweephand.ports import World
-from tests.dags.reference import RULES, Reference
+from tests.dags.order import decided
+from tests.dags.reference import Reference
 from tests.dags.scripts import Script
 from tests.engine.world import Town
 from tests.faults.place import Place
@@ -146,25 +147,10 @@ def misplaced(played: Played) -> Iterator[str]:
     over: dict[str, int] = {}
     """When a task or an instance can have been over at the earliest: of one that ran, with its last attempt."""
     for name in reference.above:
-        over[name] = decided = _decided(reference, name, over)
+        over[name] = when = decided(reference, name, over, AT_ONCE)
         for part in reference.parts[name]:
-            over[part] = last.get(part, decided)
-            if part in last and played.begun.index(part) <= decided:
-                yield f"{part} began at {played.begun.index(part)}, and could not before {decided}"
-            if part in last and (part in played.at_once) != (decided == AT_ONCE):
-                yield f"{part} was {'' if part in played.at_once else 'not '}there at once, and could at {decided}"
-
-
-def _decided(reference: Reference, name: str, over: dict[str, int]) -> int:
-    """The end after which a task can be decided: the first that its rule looks for, or else the last of all.
-
-    One that needs a branch waits for it, and for nothing else where that does not choose it.
-    """
-    task, parts = reference.tasks[name], reference.needed(name)
-    if not parts or task["when"] == "always":
-        return AT_ONCE
-    if unchosen := [over[need] for need in task["needs"] if not reference.goes_on(name, need)]:
-        return min(unchosen)
-    deciding = [part for those, _ in RULES[task["when"]][:1] for part in parts if reference.ends[part] in those]
-    branches = [over[need] for need in task["needs"] if reference.tasks[need].get("branch")]
-    return max([min(over[part] for part in deciding) if deciding else max(over[part] for part in parts), *branches])
+            over[part] = last.get(part, when)
+            if part in last and played.begun.index(part) <= when:
+                yield f"{part} began at {played.begun.index(part)}, and could not before {when}"
+            if part in last and (part in played.at_once) != (when == AT_ONCE):
+                yield f"{part} was {'' if part in played.at_once else 'not '}there at once, and could at {when}"

@@ -71,11 +71,11 @@ class Reference:
         skipped = runs[:1] if condition is not None and condition.of is None else []
         if runs == skipped:
             return SKIP  # it never came to instances
-        self.parts[name] = runs
-        self.ends |= {run: SKIP if run in skipped else self.script.final(run).how for run in runs}
+        ends = {run: SKIP if run in skipped else self.script.final(run).how for run in runs}
         outputs = [None if run in skipped else self.script.final(run).output for run in runs]
-        self.gave[name] = outputs[0] if over is None else outputs
-        return next(end for end in ("failed", "succeeded", "skipped") if any(self.ends[run] == end for run in runs))
+        self.parts[name], self.gave[name] = runs, outputs[0] if over is None else outputs
+        self.ends |= ends
+        return next((end for end in ("failed", "succeeded") if end in ends.values()), ends[runs[0]])
 
     def needed(self, name: str) -> list[str]:
         return [part for need in self.tasks[name]["needs"] for part in self.parts[need]]

@@ -67,10 +67,10 @@ _NEVER: Final = Condition("${params.list} == null", Value("", known=0))
 _ALL_BUT_THE_FIRST: Final = Condition("${index} > 0")
 
 
-def script_of(seed: int, *, tasks_max: int = 60, attempts_max: int = 1) -> Script:
+def script_of(seed: int, *, tasks_min: int = 1, tasks_max: int = 60, attempts_max: int = 1) -> Script:
     """A random DAG; with more than one attempt, failures before the last are retried away."""
     random = Random(seed)
-    count = random.randint(1, tasks_max)
+    count = random.randint(tasks_min, tasks_max)
     density = random.choice((1, 2, 3, 6))
     calm = random.random() < 0.3
     made = [_task(random, n, density) for n in range(count)]
@@ -123,14 +123,24 @@ def _more(of: Value) -> Condition:
     return Condition(f"{of.text} > 3", of)
 
 
-def _endings(random: Random, children: list[str] | None, attempts_max: int, *, calm: bool) -> tuple[Ending, ...]:
+def after(script: Script, task: str) -> list[str]:
+    """The tasks that need one."""
+    return [other["id"] for other in script.document["tasks"] if task in other["needs"]]
+
+
+def output_of(random: Random, children: list[str] | None) -> Any:
+    """What a task gives; a branch, some of the tasks that need it."""
     output: Any = {"n": random.randint(0, 9), "items": list(range(random.randint(0, INSTANCES_MAX)))}
     if random.random() < 0.05:
         output["items"] = "no list"
     if children is not None:
         picked = random.sample(children, random.randint(0, len(children)))
         output = picked[0] if len(picked) == 1 else picked
-    last = Ending("succeeded", output)
+    return output
+
+
+def _endings(random: Random, children: list[str] | None, attempts_max: int, *, calm: bool) -> tuple[Ending, ...]:
+    last = Ending("succeeded", output_of(random, children))
     if random.random() < (0.05 if calm else 0.3):
         last = Ending(random.choice(("failed", "failed", "skipped")))
     # A failure that is not for good comes before any end but a failure, which needs every attempt.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from sweephand.domain.backfill import (
     Order,
     Wanted,
 )
+from sweephand.domain.cost import backfill_cost
 from sweephand.domain.fates import Fate
 from sweephand.domain.ids import RunId, RunKey, instant_of
 from sweephand.domain.ledger import FireStatus, collapse
@@ -57,7 +58,7 @@ from sweephand.errors import Conflict, InvalidInput, NotFound, TooMany
 from sweephand.messages import Elsewhere
 from sweephand.ports import Lane
 from tests.engine.faults import dying_before, with_another
-from tests.engine.world import NS, PERMANENT, START, TRANSIENT, Crash, Town, code_of, job
+from tests.engine.world import NS, PERMANENT, START, TRANSIENT, Crash, Town, code_of, job, town_of
 
 DAY: Final = timedelta(days=1)
 DAILY: Final = "0 12 * * *"
@@ -128,15 +129,28 @@ def go_on(town: Town, key: BackfillKey, *, watch: Callable[[], None] = lambda: N
     raise AssertionError("It goes on for ever.")
 
 
-def test_a_year_of_days_is_made_up_for_once(town: Town) -> None:
-    since = a_history(town, ran=330, given_up=20, failed=5, held=10)
+@pytest.fixture(params=[("sqlite", 330), ("moto", 5)], ids=["sqlite", "moto"])
+def year(request: pytest.FixtureRequest) -> Iterator[tuple[Town, datetime]]:
+    """A year of days, 30 of which nothing ran and 5 of which failed, and when it began; on moto, which would take
+    minutes for it, the last weeks."""
+    engine, ran = request.param
+    with town_of(engine) as town:
+        since = a_history(town, ran=ran, given_up=20, failed=5, held=10)
+        assert len(town.ledger(since=since)) == ran + 37
+        yield town, since
+
+
+def test_a_year_of_days_is_made_up_for_once(year: tuple[Town, datetime]) -> None:
+    town, since = year
     wanted = wanting(since, town.clock.at)
     found = estimate(town.world, job(), wanted)
-    assert (found.count, found.undone) == (30, 35)
+    assert (found.count, found.runs, found.undone) == (30, 30, 35)
     assert (found.fates[Fate.MISSING], found.fates[Fate.FAILED]) == (30, 5)
-    assert sum(found.fates.values()) == 367
-    assert estimate(town.world, job(), replace(wanted, only=Only.FAILED)).count == 5
-    assert 0 < found.cost.dollars < 0.01
+    assert sum(found.fates.values()) == len(town.ledger(since=since))
+    assert found.cost == backfill_cost(30)
+    failed = estimate(town.world, job(), replace(wanted, only=Only.FAILED))
+    assert (failed.count, failed.undone, failed.cost) == (5, 35, backfill_cost(5))
+    assert 0 < failed.cost.dollars < found.cost.dollars < 0.01
     assert not made(town), "an estimate changes nothing"
 
     first = go_on(town, start(town, since).key)
@@ -151,6 +165,25 @@ def test_a_year_of_days_is_made_up_for_once(town: Town) -> None:
     assert (third.count, third.came_to(RunState.SUCCEEDED)) == (5, 5)
     assert estimate(town.world, job(), wanted).undone == 0
     assert not list(open_backfills(town.world))
+
+
+def test_a_year_cancelled_half_way_leaves_none_queued(year: tuple[Town, datetime]) -> None:
+    town, since = year
+    key = start(town, since).key
+    while now(town, key).came_to(RunState.SUCCEEDED) < 15:
+        town.drive()
+        town.follow("job")
+    under_way = [run for run in made(town, key) if not run.is_terminal]
+    assert under_way, "some were queued when it was cancelled"
+    cancelled = cancel_backfill(town.world, key, actor="ann")
+    assert (cancelled.state, cancelled.active) == (BackfillState.CANCELLED, ())
+    town.drive()
+    assert {town.run(run.key).state for run in under_way} == {RunState.CANCELLED}
+    done = cancelled.came_to(RunState.SUCCEEDED)
+    assert {run.state for run in made(town, key)} == {RunState.SUCCEEDED, RunState.CANCELLED}
+    assert go_on(town, key).made == len(made(town, key)) == done + len(under_way), "and it puts no more"
+    assert estimate(town.world, job(), wanting(since, town.clock.at)).undone == 35 - done
+    assert go_on(town, start(town, since).key).came_to(RunState.SUCCEEDED) == 30 - done
 
 
 def test_on_either_engine_what_is_missing_or_failed_is_made_up_for_once(either: Town) -> None:

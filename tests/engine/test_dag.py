@@ -26,6 +26,7 @@ from sweephand.engine.restart import restart_of
 from sweephand.engine.share import put_pool
 from sweephand.engine.subrun import start_subrun
 from sweephand.engine.trigger import trigger
+from sweephand.errors import Conflict
 from sweephand.logs import LogKey
 from sweephand.messages import AttemptRun, Elsewhere
 from sweephand.ports import Lane, Letter, World
@@ -349,6 +350,41 @@ def test_more_ends_than_can_be_named_are_found_all_the_same(either: Town) -> Non
     assert noted.is_crowded
     assert either.run(key).state is RunState.SUCCEEDED
     assert order(either) == ["a", "b"]
+
+
+def test_a_run_goes_on_with_the_version_that_it_began_with(either: Town) -> None:
+    """The job is edited while its first task runs: other tasks, and another command of the one that stays."""
+    seen: list[tuple[str, Any]] = []
+
+    def rule(call: Call) -> Outcome:
+        seen.append((call.run.key.task, call.task.spec["value"]))
+        if call.run.key == key.of_task("a"):
+            edited = [task("new"), {"id": "b", "needs": ["new"], "run": {"command": ["edited"]}}]
+            put(either.world, NS, {"name": "job", "tasks": edited}, actor="ann", expected=1)
+        return Succeeded()
+
+    either.target.rules["job"] = rule
+    key = begun(either, task("a"), task("b", "a"), task("c", "b"))
+    either.drive()
+    assert seen == [("a", ["true"]), ("b", ["true"]), ("c", ["true"])]
+    assert states(either, key) == {"a": "succeeded", "b": "succeeded", "c": "succeeded"}
+    assert {run.version for run in [either.run(key), *either.tasks(key)]} == {1}
+    seen.clear()
+    after = trigger(either.world, job()).key
+    either.drive()
+    assert seen == [("new", ["true"]), ("b", ["edited"])]
+    assert (either.run(after).version, either.run(after).state) == (2, RunState.SUCCEEDED)
+
+
+def test_a_task_of_a_run_whose_time_has_not_come_is_not_marked(either: Town) -> None:
+    """The run would begin as if nobody had said anything."""
+    document = {"name": "job", "schedule": "5 12 * * *", "tasks": [task("a"), task("b", "a")]}
+    put(either.world, NS, document, actor="ann", expected=None)
+    (planned,) = either.runs()
+    assert planned.state is RunState.PLANNED
+    with pytest.raises(Conflict, match="has not begun"):
+        mark(either.world, planned.key, "a", Verdict(TaskState.FAILED, "ann"))
+    assert not either.tasks(planned.key)
 
 
 def test_the_tasks_of_a_started_run_end_with_it_although_whoever_cancels_it_dies(either: Town) -> None:

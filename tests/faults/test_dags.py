@@ -16,7 +16,7 @@ from sweephand.domain.run import RunState
 from sweephand.engine.advance import WAVES_MAX, advance
 from sweephand.local.cloud.account import AwsCall
 from tests.faults.place import HOUR, MINUTE, SECOND, Place, Trap, opened
-from tests.functions.dags import SOURCES, begun, executions, has_advanced, order, states, task
+from tests.functions.dags import SOURCES, begun, executions, has_advanced, order, states, stop, task
 from tests.moto_world import Fault, throttled, timed_out
 
 DIAMOND: Final = (task("a"), task("b", "a"), task("c", "a"), task("d", "b", "c"))
@@ -197,6 +197,31 @@ def test_a_run_is_handed_on_although_whoever_does_it_dies(place: Place, after: b
     assert not place.traps[0].times
     assert_done(place, key)
     assert [one.status for one in executions(place)] == ["SUCCEEDED", "SUCCEEDED"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_the_tasks_of_a_run_that_is_ended_after_its_execution_died_end_with_it(place: Place, again: bool) -> None:
+    """Nobody sleeps over it, and the message of a task is lost: somebody must see to them, and `again` if that dies."""
+    key = begun(place, *DIAMOND)
+    for source in ("normal", "machines"):
+        place.only(source)
+        place.step()
+    stop(place, executions(place)[0])
+    place.lost.add("attempt")
+    place.only("normal")
+    place.step()
+    place.lost.clear()
+    place.only(*SOURCES)
+    status, _ = place.api("POST", f"/v1/jobs/job/runs/{key.run_id}/cancel", {})
+    assert status == 200
+    if again:
+        place.traps.append(Trap(place._fitting("attempt", "StartExecution", None), after=False))
+    place.pass_time((10 if again else 2) * MINUTE)
+    assert not any(trap.times for trap in place.traps)
+    assert place.look(key.of_task("a")).state is RunState.CANCELLED
+    assert set(states(place, key).values()) == {"cancelled"}
+    place.pass_time(2 * HOUR)
+    assert place.waiting() == 0
 
 
 def test_where_every_call_of_the_machine_fails_for_a_while_the_run_goes_on_afterwards(place: Place) -> None:

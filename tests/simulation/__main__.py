@@ -23,20 +23,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="only this seed, with its story")
     parser.add_argument("--engine", choices=("sqlite", "moto"), default="sqlite")
     parser.add_argument("--dags", action="store_true", help="worlds with jobs of several tasks")
+    parser.add_argument("--machines", action="store_true", help="the same, advanced by executions of a machine")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: one per core)")
     options = parser.parse_args()
+    world = {"dags": options.dags, "machines": options.machines}
     if options.seed is not None:
-        result = simulate(options.seed, options.engine, dags=options.dags)
+        result = simulate(options.seed, options.engine, **world)
         print("\n".join(result.story))
         print(summary([result], 0))
-        return report([result], dags=options.dags)
+        return report([result], **world)
     began = perf_counter()
     seeds = range(options.first, options.first + options.seeds)
     with ProcessPoolExecutor(options.jobs, initializer=be_quiet) as pool:
-        found = pool.map(partial(simulated, engine=options.engine, dags=options.dags), seeds, chunksize=4)
+        found = pool.map(partial(simulated, engine=options.engine, **world), seeds, chunksize=4)
         results = list(watched(found, len(seeds)))
     print(summary(results, perf_counter() - began))
-    return report(results, dags=options.dags)
+    return report(results, **world)
 
 
 def be_quiet() -> None:
@@ -54,9 +56,9 @@ def watched(results: Iterable[Result], total: int) -> Iterator[Result]:
         yield one
 
 
-def simulated(seed: int, engine: str, *, dags: bool) -> Result:
+def simulated(seed: int, engine: str, **world: bool) -> Result:
     """A seed's result; thousands of stories with a good end would only fill the memory."""
-    result = simulate(seed, engine, dags=dags)
+    result = simulate(seed, engine, **world)
     return result if result.violations else replace(result, story=[])
 
 
@@ -73,16 +75,17 @@ def summary(results: list[Result], seconds: float) -> str:
     )
 
 
-def again(one: Result, *, dags: bool) -> str:
+def again(one: Result, **world: bool) -> str:
     """The command that shows a seed again, with its story."""
-    return f"make simulate SEED={one.seed} ENGINE={one.engine}{' DAGS=1' * dags}"
+    chosen = "".join(f" {name.upper()}=1" for name, is_so in world.items() if is_so)
+    return f"make simulate SEED={one.seed} ENGINE={one.engine}{chosen}"
 
 
-def report(results: list[Result], *, dags: bool) -> int:
+def report(results: list[Result], **world: bool) -> int:
     """Name what failed and how to see it again."""
     failed = [one for one in results if one.violations]
     for one in failed[:20]:
-        print(f"seed {one.seed} ({one.kind}): {again(one, dags=dags)}")
+        print(f"seed {one.seed} ({one.kind}): {again(one, **world)}")
         for violation in one.violations[:5]:
             print(f"    {violation}")
     print(f"{len(results) - len(failed)} passed, {len(failed)} failed")

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import traceback
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from sweephand.calls import Call, Outcome, Succeeded
 from sweephand.domain.ids import Namespace, RunKey
 from sweephand.domain.retry import Failure, FailureClass
+from sweephand.domain.run import Run
 from sweephand.engine.attempt import Fate, attempt
 from sweephand.engine.audit import audit
+from sweephand.engine.hear import hear
+from sweephand.engine.look import Looking
 from sweephand.engine.sweep import sweep
 from sweephand.engine.tick import tick
 from sweephand.engine.watch import watch
 from sweephand.errors import Unavailable
 from sweephand.messages import AttemptRun, SweepShards, decode
-from sweephand.ports import Delivery, Lane, Pace, World
+from sweephand.ports import Delivery, Lane, Pace, Stores, World
+from tests.dags.scripts import Script, after, output_of
 from tests.simulation.clockwork import A_SECOND, Actor, Clockwork, Crash
 from tests.simulation.engines import Ground
 from tests.simulation.faults import FaultyPort, FaultyQueue, Weather
@@ -30,6 +36,8 @@ from tests.simulation.record import Record, RecordedJobs, RecordedRuns
 NAMESPACE: Final = Namespace("sim")
 RUN_LANES: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
 A_MINUTE: Final = timedelta(minutes=1)
+SKEW: Final = timedelta(seconds=90)
+PORTS: Final = Stores.__struct_fields__
 
 
 @dataclass(frozen=True)
@@ -52,41 +60,41 @@ class Stage:
     ground: Ground
     record: Record
     pace: Pace
+    scripts: Mapping[str, Script]
+    """The jobs of several tasks, by their names."""
+    machines: Any = None
+    """What advances their runs; where there is none, whoever has a run's message does."""
     effects: list[Effect] = field(default_factory=list)
     ticking: bool = True
     problems: list[str] = field(default_factory=list)
 
+    def seen(self, actor: Actor, name: str, port: Any) -> Any:
+        """A port as one actor sees it."""
+        return FaultyPort(name, port, actor, self.weather)
+
+    def skew(self) -> timedelta:
+        """How far the clock of somebody is off: mostly not at all."""
+        return SKEW * self.work.rng.choice((-1, 0, 0, 1)) * self.work.rng.random()
+
     def world_of(self, actor: Actor) -> World:
         """The world as one actor sees it: through faulty ports, by its own clock."""
         stores = self.ground.stores
-
-        def seen(name: str, port: Any) -> Any:
-            return FaultyPort(name, port, actor, self.weather)
-
-        return World(
+        recorded = {
+            "jobs": RecordedJobs(stores.jobs, self.record),
+            "runs": RecordedRuns(stores.runs, self.record, actor),
+            "queue": FaultyQueue(stores.queue, self.weather),
+        }
+        ports = {name: self.seen(actor, name, recorded.get(name, getattr(stores, name))) for name in PORTS}
+        world = World(
             clock=SkewedClock(self.work, actor.skew),
             dice=SeededDice(self.work.rng),
-            jobs=seen("jobs", RecordedJobs(stores.jobs, self.record)),
-            runs=seen("runs", RecordedRuns(stores.runs, self.record, actor)),
-            dags=seen("dags", stores.dags),
-            due=seen("due", stores.due),
-            shards=seen("shards", stores.shards),
-            slots=seen("slots", stores.slots),
-            shared=seen("shared", stores.shared),
-            trail=seen("trail", stores.trail),
-            replies=seen("replies", stores.replies),
-            offers=seen("offers", stores.offers),
-            queue=seen("queue", FaultyQueue(stores.queue, self.weather)),
-            inbox=seen("inbox", stores.inbox),
-            views=seen("views", stores.views),
-            logs=seen("logs", stores.logs),
-            artifacts=seen("artifacts", stores.artifacts),
-            packs=seen("packs", stores.packs),
-            secrets=seen("secrets", stores.secrets),
             target=SimTarget(self, actor),
             pace=self.pace,
             owner=str(actor),
+            machines=self.seen(actor, "machines", self.machines) if self.machines is not None else None,
+            **ports,
         )
+        return replace(world, target=Looking(world.target, world))
 
 
 @dataclass(frozen=True)
@@ -139,7 +147,14 @@ class SimTarget:
             return Failure("Hiccup", "came back empty", FailureClass.TRANSIENT)
         if dice < 0.13:
             return Failure("InvalidInput", "cannot ever work", FailureClass.PERMANENT)
-        return Succeeded({"n": 1})
+        return Succeeded(self._output(call))
+
+    def _output(self, call: Call) -> Any:
+        script = self.stage.scripts.get(call.run.key.job.name)
+        if script is None or not call.run.key.task:
+            return {"n": 1}
+        branch = any(task["id"] == call.task.id and "branch" in task for task in script.document["tasks"])
+        return output_of(self.stage.work.rng, after(script, call.task.id) if branch else None)
 
 
 def ticker(stage: Stage) -> Callable[[Actor], None]:
@@ -225,6 +240,37 @@ def watcher(stage: Stage) -> Callable[[Actor], None]:
                 stage.work.tell(actor, f"dead letter {letter.body}: {watched}")
 
     return life
+
+
+def stream(stage: Stage, *, only: Sequence[str] = ()) -> Callable[[Actor], None]:
+    """Tells of tasks that have ended, each until it is heard; `only` those whose ends such actors have written."""
+    told = 0
+
+    def life(actor: Actor) -> None:
+        nonlocal told
+        world, record = stage.world_of(actor), stage.record
+        while True:
+            stage.work.sleep(A_SECOND * stage.work.rng.uniform(2, 20))
+            batch = record.ended[told : told + 20]
+            ended = [step.run for step in batch if not only or step.by.startswith(tuple(only))]
+            if not ended or carried_out(stage, actor, partial(_hear, world, ended)):
+                told += len(batch)
+
+    return life
+
+
+def _hear(world: World, ended: Sequence[Run]) -> None:
+    hear(world, ended)
+
+
+def carried_out(stage: Stage, actor: Actor, act: Callable[[], None]) -> bool:
+    """Whether it came to its end."""
+
+    def told() -> bool:
+        act()
+        return True
+
+    return _try(stage, actor, told) is True
 
 
 def _try(stage: Stage, actor: Actor, act: Callable[[], Any]) -> Any:

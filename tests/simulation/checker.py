@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from sweephand.domain.dag import Graph, byte_of_mapped, compiled, state_of, summary
+from sweephand.domain.dag import Graph, compiled, state_of
 from sweephand.domain.ids import JobKey, RunKey, run_id_of_fire
-from sweephand.domain.job import CatchupPolicy, Change, Guarantee, Job, JobEvent, TriggerRule
+from sweephand.domain.job import CatchupPolicy, Change, Guarantee, Job, JobEvent
 from sweephand.domain.ledger import Dropped
-from sweephand.domain.mapping import parts_of
-from sweephand.domain.ready import verdict
+from sweephand.domain.mapping import instance_id
+from sweephand.domain.progress import Progress
 from sweephand.domain.reasons import ReasonCode
 from sweephand.domain.run import ACTIVE, RUN_LIFECYCLE, UNSTARTED, Run, RunState, Trigger
 from sweephand.domain.schedule import Schedule
-from sweephand.domain.task import TaskEvent, TaskState
-from tests.simulation.cast import NAMESPACE, Effect
+from tests.dags.scripts import Script
+from tests.simulation.cast import NAMESPACE, SKEW, Effect
+from tests.simulation.judge import Case
 from tests.simulation.record import Record, Step
 
-SKEW = timedelta(seconds=90)
 BLUR = 2 * SKEW + timedelta(seconds=5)
 
 
@@ -47,6 +47,7 @@ class Checker:
     triggered: dict[str, set[RunKey]]
     pool_slots: int
     end: datetime
+    scripts: Mapping[str, Script]
     audited: bool
     """Without an auditor, a run that was planned, never sent, and then edited away stays planned: nobody owes it."""
     fires: int = 0
@@ -163,6 +164,7 @@ class Checker:
                 and new.state in (RunState.SUCCEEDED, RunState.RETRYING)
                 and after.by != old.owner
                 and not self._is_dag(new)
+                and not _is_said(new)
             ):
                 yield f"I3 {key} was completed by {after.by} while {old.owner} owned it"
         if any(step.run.rev == 0 for step in steps[1:]):
@@ -177,37 +179,19 @@ class Checker:
             if after.at + BLUR < truly_until:
                 yield f"I4 {key} was claimed at {after.at}, long before the lease ended at {truly_until}"
 
-    # I8: a task starts when its needs are met, and none outlives its run.
+    # I8: tasks start, or are skipped, as the rules say of those they need, and none outlives its run.
 
     def _tasks_of(self, run: Run) -> Iterator[str]:
-        progress, graph = self.stores.dags.get(run.key), compiled(self._job_of(run))
         tasks: list[Run] = self.stores.runs.tasks(run.key, limit=100_000)
-        ends = _ends_of(graph, tasks, progress.states)
         for task in tasks:
             if not task.is_terminal and run.is_terminal:
                 yield f"I7 {task.key} is still {task.state} ({task.reason}) although its run {run.state}"
-            yield from self._began_in_time(task, graph, ends)
-        if run.state is RunState.SUCCEEDED and summary(graph, progress.states).is_failed:
-            yield f"I8 {run.key} succeeded although a last task did not"
-
-    def _began_in_time(self, task: Run, graph: Graph, states: bytes) -> Iterator[str]:
-        began = next((one.at for one in self.record.steps[task.key] if one.run.state is RunState.RUNNING), None)
-        if began is None:
-            return
-        place = graph.named(parts_of(task.key.task)[0])
-        parents = graph.parents[place]
-        rule = graph.tasks[place].when
-        seen = 0
-        for parent in parents:
-            seen |= states[parent] & 0xF0
-        if parents and verdict(rule, seen, is_done=True) is not TaskEvent.RELEASED:
-            yield f"I8 {task.key} began although its needs were not met"
-        if rule in (TriggerRule.ONE_SUCCESS, TriggerRule.ALWAYS):
-            return
-        for other, steps in self.record.steps.items():
-            needed = other.task and other.whole == task.key.whole and graph.named(parts_of(other.task)[0]) in parents
-            if needed and not (steps[-1].run.is_terminal and steps[-1].at <= began):
-                yield f"I8 {task.key} began before {other} had ended"
+        progress = self.stores.dags.get(run.key)
+        if run.is_terminal and progress is not None:
+            script = self.scripts[run.key.job.name]
+            yield from Case(
+                script, run, _vector(compiled(self._job_of(run)), progress), tasks, self.record.steps
+            ).offences()
 
     # I6: effects against attempts.
 
@@ -227,7 +211,8 @@ class Checker:
             if guarantee is Guarantee.EFFECTIVELY_ONCE:
                 yield from self._apart(key)
         for key, steps in self.record.steps.items():
-            if steps[-1].run.state is RunState.SUCCEEDED and not per_run[key] and not self._is_dag(steps[-1].run):
+            end = steps[-1].run
+            if end.state is RunState.SUCCEEDED and not per_run[key] and not self._is_dag(end) and not _is_said(end):
                 yield f"I6 {key} succeeded without an effect"
 
     def _apart(self, key: RunKey) -> Iterator[str]:
@@ -298,14 +283,18 @@ class Checker:
         return run.version is not None and not run.key.task and self._job_of(run).is_dag
 
 
-def _ends_of(graph: Graph, tasks: Sequence[Run], states: bytes) -> bytes:
-    """How tasks ended: whoever ended their run and closed the vector may not have known that a map was expanded."""
-    ends = bytearray(states)
-    for place, byte in enumerate(states):
-        own = [one for one in tasks if graph.named(parts_of(one.key.task)[0]) == place]
-        if own and state_of(byte) is TaskState.CANCELLED and all(one.is_terminal for one in own):
-            ends[place] = byte_of_mapped(Counter(TaskState(one.state) for one in own))
-    return bytes(ends)
+def _vector(graph: Graph, progress: Progress) -> dict[str, str]:
+    """The states of tasks and instances, as whoever advanced the run last has left them."""
+    found = {task.id: str(state_of(byte)) for task, byte in zip(graph.tasks, progress.states, strict=True)}
+    for place, states in progress.instances.items():
+        found |= {instance_id(graph.tasks[place].id, n): str(state_of(byte)) for n, byte in enumerate(states)}
+    return found
+
+
+def _is_said(run: Run) -> bool:
+    """Whether somebody said how it ends, or another run has done it."""
+    words = (ReasonCode.MARKED, ReasonCode.CANCELLED)
+    return run.rerun_of is not None or (run.reason is not None and run.reason.code in words)
 
 
 def _was_skipped_as_paused(run: Run) -> bool:

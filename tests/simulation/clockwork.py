@@ -25,6 +25,8 @@ class Actor:
     name: str
     skew: timedelta
     life: Callable[[Actor], None]
+    ends_at: datetime | None = None
+    """When its process is ended, whatever it is at."""
     lives: int = 0
     glet: greenlet | None = None
 
@@ -79,6 +81,17 @@ class Clockwork:
             actor.glet.switch()
 
         self.at(at, live)
+
+    def once(self, actor: Actor) -> None:
+        """Let an actor live once, from now on."""
+
+        def live() -> None:
+            actor.life(actor)
+            self._living.discard(getcurrent())
+
+        actor.glet = greenlet(live, parent=self._loop)
+        self._living.add(actor.glet)
+        self.at(self.now, actor.glet.switch)
 
     def sleep(self, duration: timedelta) -> None:
         """Called by an actor: let others act for a while."""

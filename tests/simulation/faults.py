@@ -88,6 +88,9 @@ class FaultyPort:
                 work.tell(actor, f"crash before {what}")
                 raise Crash
             work.sleep(self._latency())
+            if actor.ends_at is not None and work.now > actor.ends_at:
+                work.tell(actor, f"took too long, ended before {what}")
+                raise Crash
             if not weather.below_ports and weather.strikes("refused", odds.refused):
                 work.tell(actor, f"{what} fails")
                 raise Unavailable(f"{what} failed.")

@@ -137,6 +137,39 @@ DAG_MUTANTS = (
         ),
     ),
 )
+RULE_MUTANTS = (
+    Mutant(
+        "a skipped parent taken for none",
+        "sweephand.domain.ready",
+        (("            seen |= byte & _SEEN\n", "            seen |= byte & _SEEN & ~SKIPPED\n"),),
+    ),
+    Mutant(
+        "a branch that nobody listens to",
+        "sweephand.domain.ready",
+        (("            if choice is not None and task not in choice:\n", "            if choice == task:\n"),),
+    ),
+    Mutant(
+        "a task that starts before its branch has ended",
+        "sweephand.domain.ready",
+        (("            if self.states[branch] not in ENDED:\n", "            if self.states[branch] < 0:\n"),),
+    ),
+)
+"""Bugs in what the rules say."""
+
+MACHINE_MUTANTS = (
+    *DAG_MUTANTS[:3],
+    Mutant(
+        "a token cleared whoever sleeps under it",
+        "sweephand.embedded.dags",
+        (
+            (
+                '"UPDATE progress SET token = NULL, waking_until = NULL WHERE run = ? AND token = ?"',
+                '"UPDATE progress SET token = NULL, waking_until = NULL WHERE run = ? AND ? IS NOT NULL"',
+            ),
+        ),
+    ),
+)
+"""Those of the world in which executions of a machine advance the runs."""
 
 
 @contextmanager

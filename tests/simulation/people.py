@@ -9,10 +9,16 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
+
 from sweephand.domain.ids import JobKey, JobName, RunKey
 from sweephand.domain.job import CatchupPolicy
+from sweephand.domain.reasons import ReasonCode
+from sweephand.domain.task import TaskState
 from sweephand.engine.cancel import cancel
+from sweephand.engine.carry import beginning
 from sweephand.engine.delete import delete
+from sweephand.engine.mark import Verdict, decide, mark
 from sweephand.engine.pause import pause
 from sweephand.engine.put import put
 from sweephand.engine.rerun import rerun
@@ -21,6 +27,7 @@ from sweephand.engine.rollback import rollback
 from sweephand.engine.trigger import trigger
 from sweephand.errors import SweephandError, Unavailable
 from sweephand.ports import World
+from tests.dags.scripts import Script, script_of
 from tests.simulation.cast import NAMESPACE, Stage
 from tests.simulation.clockwork import A_SECOND, Actor
 
@@ -38,6 +45,9 @@ SCHEDULES = (
 )
 DENSE = ("*/2 * * * *", "*/3 * * * *", "every 100s", "15 */3 * * * *", "every 150s")
 """For worlds whose time is dear: as many fires in half the time."""
+
+ENDS = (TaskState.SUCCEEDED, TaskState.FAILED, TaskState.SKIPPED, TaskState.CANCELLED)
+"""What people make of a task."""
 
 ZONES = ("UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe")
 
@@ -81,23 +91,26 @@ def job_document(rng: Random, name: str, *, start: datetime, end: datetime, dens
     return document
 
 
-def with_tasks(rng: Random, document: dict[str, Any]) -> dict[str, Any]:
-    """The same job with a handful of tasks that need each other."""
+def with_tasks(rng: Random, document: dict[str, Any]) -> Script:
+    """The same job with a handful of tasks that need each other, by any rule; some of them ask people."""
+    script = script_of(rng.getrandbits(32), tasks_min=2, tasks_max=6)
+    stops = rng.random() < 0.15
     tasks: list[dict[str, Any]] = []
-    for n in range(rng.randint(2, 6)):
-        task: dict[str, Any] = {"id": f"t{n}", "run": {"command": ["true"]}}
-        if n:
-            task["needs"] = [f"t{one}" for one in sorted(rng.sample(range(n), min(n, rng.randint(1, 2))))]
-            task["when"] = rng.choice(("all_success", "all_success", "all_done", "one_success", "none_failed"))
-        if rng.random() < 0.2:
-            task["map"] = {"over": rng.choice(([1, 2], [1, 2, 3]))}
+    for one in script.document["tasks"]:
+        task = {**one, "run": {"command": ["true"]}}
+        if stops:
+            task["when"] = "all_success"
+        if not {"map", "branch"} & task.keys() and rng.random() < 0.1:
+            task["run"] = {"approval": rng.choice(({}, {"timeout": "20m"}))}
         if rng.random() < 0.15:
             task["pool"] = "tasks"
         tasks.append(task)
     rest = {name: value for name, value in document.items() if name != "command"}
+    if stops:
+        rest["onFailure"] = "stop"
     if rng.random() < 0.2:
         rest["runTimeout"] = rng.choice(("5m", "30m"))
-    return {**rest, "tasks": tasks}
+    return replace(script, document={**rest, "params": script.document["params"], "tasks": tasks})
 
 
 def schedule_document(rng: Random, *, start: datetime, end: datetime, dense: bool) -> dict[str, Any]:
@@ -131,6 +144,7 @@ class People:
     end: datetime
     documents: dict[str, dict[str, Any]]
     dense: bool
+    """Whether time is dear."""
     triggered: dict[str, set[RunKey]] = field(default_factory=dict)
     active: bool = True
 
@@ -169,6 +183,7 @@ class People:
             (self._cancel, 2),
             (self._rerun, 1),
             (self._roll_back, 1),
+            *(((self._mark, 3), (self._rerun_in_part, 3)) if self.stage.scripts else ()),
         ]
 
     def _edit(self, world: World, key: JobKey) -> None:
@@ -214,6 +229,32 @@ class People:
         runs = [run for run in world.runs.of_job(key, limit=6) if run.is_terminal]
         if runs:
             rerun(world, self.stage.work.rng.choice(runs).key)
+
+    def _mark(self, world: World, key: JobKey) -> None:
+        """Say how a task ends, or that one is not to be done."""
+        rng = self.stage.work.rng
+        runs = [run for run in world.runs.of_job(key, limit=6) if not run.is_terminal]
+        if runs and key.name in self.stage.scripts:
+            task = rng.choice(self.stage.scripts[key.name].document["tasks"])["id"]
+            mark(world, rng.choice(runs).key, task, Verdict(rng.choice(ENDS), "ann"))
+
+    def _rerun_in_part(self, world: World, key: JobKey) -> None:
+        rng = self.stage.work.rng
+        runs = [run for run in world.runs.of_job(key, limit=6) if run.is_terminal]
+        if runs and key.name in self.stage.scripts:
+            task = rng.choice(self.stage.scripts[key.name].document["tasks"])["id"]
+            rerun(world, rng.choice(runs).key, start=rng.choice(("failed", "failed", beginning(task))))
+
+    def answers(self, actor: Actor) -> None:
+        """Whoever is asked says yes or no before long, to the end."""
+        world, rng = self.stage.world_of(actor), self.stage.work.rng
+        while True:
+            self.stage.work.sleep(A_SECOND * rng.uniform(20, 200))
+            for run in [steps[-1].run for steps in self.stage.record.steps.values()]:
+                if run.key.task and not run.is_terminal and run.reason and run.reason.code is ReasonCode.APPROVAL:
+                    yes = rng.random() < 0.8
+                    act = partial(decide, world, run.key.whole, run.key.task, approved=yes, actor="boss")
+                    self.do(actor, f"say {'yes' if yes else 'no'} to", str(run.key), act)
 
     def _roll_back(self, world: World, key: JobKey) -> None:
         rollback(world, key, 1, actor="ann")

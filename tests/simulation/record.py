@@ -29,11 +29,16 @@ class Record:
 
     work: Clockwork
     steps: dict[RunKey, list[Step]] = field(default_factory=dict)
+    ended: list[Step] = field(default_factory=list)
+    """The ends of tasks, as a stream of changes would bring them."""
     changed: dict[tuple[JobKey, datetime], datetime] = field(default_factory=dict)
     """When a change that calls itself of one moment truly came into force: its author may have slept in between."""
 
     def add(self, run: Run, actor: Actor) -> None:
-        self.steps.setdefault(run.key, []).append(Step(self.work.now, actor.skew, str(actor), run))
+        step = Step(self.work.now, actor.skew, str(actor), run)
+        self.steps.setdefault(run.key, []).append(step)
+        if run.key.task and run.is_terminal:
+            self.ended.append(step)
 
 
 class RecordedJobs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -15,11 +16,12 @@ from sweephand.engine.put import put
 from sweephand.engine.resume import resume
 from sweephand.engine.share import put_pool
 from sweephand.ports import Lane
-from tests.simulation.cast import NAMESPACE, RUN_LANES, Stage, auditor, consumer, ticker, watcher
-from tests.simulation.checker import SKEW, Checker
+from tests.simulation.cast import NAMESPACE, RUN_LANES, Stage, auditor, consumer, stream, ticker, watcher
+from tests.simulation.checker import Checker
 from tests.simulation.clockwork import A_SECOND, Actor, Clockwork
 from tests.simulation.engines import ground
 from tests.simulation.faults import CALM, Odds, Weather
+from tests.simulation.machines import Executions, trouble
 from tests.simulation.people import People, job_document, with_tasks
 from tests.simulation.record import Record
 
@@ -49,14 +51,15 @@ class Result:
     story: list[str] = field(default_factory=list, repr=False)
 
 
-def simulate(seed: int, engine: str = "sqlite", *, dags: bool = False) -> Result:
-    """Run a seed; with `dags`, in a world where half of the jobs have several tasks.
+def simulate(seed: int, engine: str = "sqlite", *, dags: bool = False, machines: bool = False) -> Result:
+    """Run a seed; with `dags`, in a world where half of the jobs have several tasks; with `machines`, such a world
+    where executions of a machine advance their runs.
 
     Even seeds have no auditor and lose no message: the protocols alone must bring everything home.
 
     Odd seeds lose messages, freeze actors for long, and stop everything for hours; there the auditor is the last net.
     """
-    rng = Random(f"{engine}-{seed}-dags" if dags else f"{engine}-{seed}")
+    rng = Random(f"{engine}-{seed}{'-machines' if machines else '-dags' if dags else ''}")
     wild = seed % 2 == 1
     start = rng.choice(STARTS) + A_SECOND * rng.randrange(3600)
     active = timedelta(minutes=rng.uniform(100, 150) if engine == "sqlite" else 50)
@@ -66,8 +69,18 @@ def simulate(seed: int, engine: str = "sqlite", *, dags: bool = False) -> Result
     with ground(engine, work, weather) as found:
         # Where nothing gets lost, nobody need look after runs: each end of a task wakes whoever sleeps.
         pace = aws.PACE if wild else replace(aws.PACE, looked_after=timedelta(days=1))
-        stage = Stage(work, weather, found, Record(work), pace)
-        people = _set_up(stage, rng, start, start + active, dense=engine == "moto", dags=dags)
+        names = [f"job{number:02d}" for number in range(rng.randint(10, 13))]
+        ends_at, dense = start + active, engine == "moto"
+        documents = {name: job_document(rng, name, start=start, end=ends_at, dense=dense) for name in names}
+        several = names[::2] if dags or machines else []
+        scripts = {name: with_tasks(rng, documents[name]) for name in several}
+        stage = Stage(work, weather, found, Record(work), pace, scripts)
+        if machines:
+            stage.machines = Executions(stage, wild=wild)
+            trouble(stage, stage.machines, wild=wild, until=ends_at)
+        documents |= {name: script.document for name, script in scripts.items()}
+        people = People(stage, start, ends_at, documents, dense=dense)
+        _set_up(stage, documents, start)
         _enter(stage, people, rng, wild)
         weather.odds = odds
         if wild:
@@ -76,7 +89,9 @@ def simulate(seed: int, engine: str = "sqlite", *, dags: bool = False) -> Result
         weather.odds, people.active, stage.ticking = CALM, False, True
         _resume_most(stage, rng)
         work.run(start + active + timedelta(minutes=90 if engine == "sqlite" else 50))
-        checker = Checker(found.stores, stage.record, stage.effects, people.triggered, POOL_SLOTS, work.now, wild)
+        checker = Checker(
+            found.stores, stage.record, stage.effects, people.triggered, POOL_SLOTS, work.now, scripts, wild
+        )
         violations = checker.violations() + stage.problems
         work.end()
     return Result(
@@ -92,13 +107,8 @@ def simulate(seed: int, engine: str = "sqlite", *, dags: bool = False) -> Result
     )
 
 
-def _set_up(stage: Stage, rng: Random, start: datetime, end: datetime, *, dense: bool, dags: bool) -> People:
+def _set_up(stage: Stage, documents: Mapping[str, dict[str, Any]], start: datetime) -> None:
     """The jobs, before anything goes wrong."""
-    names = [f"job{number:02d}" for number in range(rng.randint(10, 13))]
-    documents = {name: job_document(rng, name, start=start, end=end, dense=dense) for name in names}
-    if dags:
-        documents |= {name: with_tasks(rng, documents[name]) for name in names[::2]}
-    people = People(stage, start, end, documents, dense=dense)
     clerk = Actor("clerk", timedelta(0), lambda _: None)
 
     def life(actor: Actor) -> None:
@@ -112,7 +122,6 @@ def _set_up(stage: Stage, rng: Random, start: datetime, end: datetime, *, dense:
     clerk.life = life
     stage.work.start(clerk, start)
     stage.work.run(start + timedelta(seconds=30))
-    return people
 
 
 def _enter(stage: Stage, people: People, rng: Random, wild: bool) -> None:
@@ -124,11 +133,13 @@ def _enter(stage: Stage, people: People, rng: Random, wild: bool) -> None:
         *((f"person{n}", people.life) for n in range(2)),
         ("watcher", watcher(stage)),
     ]
+    if stage.scripts:
+        # No message comes back for what a person said and was not heard to the end: there the stream is the net.
+        lives += [("boss", people.answers), ("stream", stream(stage, only=() if wild else ("person", "boss")))]
     if wild:
         lives.append(("auditor", auditor(stage)))
     for name, life in lives:
-        skew = SKEW * rng.choice((-1, 0, 0, 1)) * rng.random()
-        stage.work.start(Actor(name, skew, life), stage.work.now)
+        stage.work.start(Actor(name, stage.skew(), life), stage.work.now)
 
 
 def _plan_outage(stage: Stage, rng: Random, start: datetime, active: timedelta) -> None:

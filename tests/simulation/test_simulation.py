@@ -12,9 +12,10 @@ from tests.simulation.scenario import Result, simulate
 SQLITE_SEEDS, SQLITE_BATCH = 300, 10
 MOTO_SEEDS, MOTO_BATCH = 10, 1
 DAG_SEEDS, MOTO_DAG_SEEDS = 100, 2
+MACHINE_SEEDS, MOTO_MACHINE_SEEDS = 100, 2
 
 
-def _check(results: list[Result], record_property: object, *, dags: bool = False) -> None:
+def _check(results: list[Result], record_property: object, **world: bool) -> None:
     assert callable(record_property)
     for one in results:
         record_property(f"seed {one.engine}", (one.jobs, one.fires, one.faults, one.crashes))
@@ -22,7 +23,7 @@ def _check(results: list[Result], record_property: object, *, dags: bool = False
     if failed:
         first = failed[0]
         story = "\n".join(first.story[-200:])
-        pytest.fail(f"{story}\n\n{summary(results, 0)}\n{again(first, dags=dags)}\n" + "\n".join(first.violations[:10]))
+        pytest.fail(f"{story}\n\n{summary(results, 0)}\n{again(first, **world)}\n" + "\n".join(first.violations[:10]))
 
 
 @pytest.mark.parametrize("batch", range(SQLITE_SEEDS // SQLITE_BATCH))
@@ -37,6 +38,20 @@ def test_nothing_is_lost_or_doubled_where_jobs_have_several_tasks(batch: int, re
         record_property,
         dags=True,
     )
+
+
+@pytest.mark.parametrize("batch", range(MACHINE_SEEDS // SQLITE_BATCH))
+def test_nothing_is_lost_or_doubled_where_executions_advance_runs(batch: int, record_property: object) -> None:
+    _check(
+        [simulate(batch * SQLITE_BATCH + number, machines=True) for number in range(SQLITE_BATCH)],
+        record_property,
+        machines=True,
+    )
+
+
+@pytest.mark.parametrize("seed", range(MOTO_MACHINE_SEEDS))
+def test_executions_lose_and_double_nothing_on_dynamodb_and_sqs(seed: int, record_property: object) -> None:
+    _check([simulate(seed, "moto", machines=True)], record_property, machines=True)
 
 
 @pytest.mark.parametrize("seed", range(MOTO_DAG_SEEDS))

@@ -170,8 +170,8 @@ def _tell_estimate(session: Session, estimate: Mapping[str, Any]) -> None:
     if session.as_json:
         session.output.json(estimate)
         return
-    fires = ", ".join(f"{count} {fate}" for fate, count in estimate["fires"].items()) or "none"
-    session.output.say(f"Fires of the window: {fires}.")
+    fires = {"missing": 0, "failed": 0, **estimate["fires"]}
+    session.output.say(f"Fires of the window: {', '.join(f'{count} {fate}' for fate, count in fires.items())}.")
     session.output.say(f"{_counted(estimate)}, for about ${estimate['cost']['dollars']:.6f} on AWS.")
 
 

@@ -15,7 +15,7 @@ from sweephand.domain.ids import RunKey
 from sweephand.domain.mapping import instance_id
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.retry import Failure, FailureClass
-from sweephand.domain.run import Run, RunEvent, RunState
+from sweephand.domain.run import UNSTARTED, Run, RunEvent, RunState
 from sweephand.domain.task import TaskState
 from sweephand.engine.complete import follow_up
 from sweephand.engine.insist import insist, move
@@ -70,7 +70,7 @@ def mark(world: World, key: RunKey, task: str, verdict: Verdict) -> None:
     """
     seen = overview(world, key)
     found = seen.found(task)
-    if not seen.run.is_terminal and seen.is_dag and seen.run.state is RunState.QUEUED:
+    if seen.is_dag and seen.run.state in UNSTARTED:
         raise Conflict(f"Run {key} has not begun: cancel the run, or wait.")
     places = _targets(seen, task)
     if not places:

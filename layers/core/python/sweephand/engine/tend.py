@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from sweephand.calls import Outcome, Succeeded
-from sweephand.domain.dag import Graph, state_of, summary
+from sweephand.domain.dag import Graph, is_over, state_of, summary
 from sweephand.domain.duration import format_duration
 from sweephand.domain.fields import json_bytes
 from sweephand.domain.job import Job
@@ -23,12 +23,13 @@ from sweephand.domain.retry import Failure, FailureClass
 from sweephand.domain.run import Run
 from sweephand.domain.task import TaskState
 from sweephand.engine.advance import Step, advance, begin, next_generation
+from sweephand.engine.carry import tasks_of
 from sweephand.engine.claim import claim
 from sweephand.engine.complete import TIMEOUT, complete, follow_up, set_timer
 from sweephand.engine.insist import move
 from sweephand.engine.lookup import graph_of, version_of
 from sweephand.engine.outputs import Outputs
-from sweephand.engine.wake import note, send_on
+from sweephand.engine.wake import end_soon, note, send_on
 from sweephand.errors import StaleEpoch
 from sweephand.ports import World
 
@@ -83,11 +84,20 @@ def look_after(world: World, run: Run, job: Job, *, timer: datetime | None, now:
 
 
 def end_tasks(world: World, run: Run) -> None:
-    """A run has ended that may have open tasks: they end, by whoever advances it."""
+    """A run has ended that may have open tasks: they end, by whoever advances it.
+
+    Where nobody did so by now, another execution begins; should that die too, the message that is sent before it leads
+    here again.
+    """
     if world.machines is None:
         advance(world, run.key, token=world.dice.nonce())
-    else:
-        note(world, run.key, again=True)
+        return
+    note(world, run.key, again=True)
+    progress = world.dags.get(run.key)
+    if progress is None or (is_over(progress.states) and all(task.is_terminal for task in tasks_of(world, run.key))):
+        return
+    end_soon(world, run, within=SILENT_FOR)
+    next_generation(world, progress, now=world.clock.now())
 
 
 def settle(world: World, run: Run) -> Run:
@@ -141,9 +151,11 @@ def _end_late(world: World, run: Run, job: Job, *, now: datetime) -> None:
     failure = Failure(TIMEOUT, f"The run took longer than {limit}.", FailureClass.PERMANENT)
     reason = Reason(ReasonCode.TIMEOUT, failure.message)
     after = run.failed(failure, reason, now=now, nonce=world.dice.nonce())
+    end_soon(world, run)  # the word to whoever should advance it may be what got lost
     if move(world, run, after):
         follow_up(world, after)
-        end_tasks(world, after)  # the word to whoever should advance it may be what got lost
+        if world.machines is None:
+            end_tasks(world, after)
 
 
 def _outcome(graph: Graph, states: bytes, outputs: Outputs) -> Outcome:

@@ -31,13 +31,13 @@ def note(world: World, key: RunKey, *, again: bool = False) -> None:
         rouse(world, progress, again=again)
 
 
-def end_soon(world: World, run: Run) -> None:
+def end_soon(world: World, run: Run, *, within: timedelta = SEEN_TO_AFTER) -> None:
     """Have somebody see to the tasks of a run that is about to be ended from outside.
 
     To be called before the end is stored: whoever dies then would leave tasks behind that go on.
     """
     if (job := definition_of(world, run)) is not None and job.is_dag:
-        letter = Letter(AttemptRun(run.key), SEEN_TO_AFTER, lane_of(run, job), run.key.job.namespace)
+        letter = Letter(AttemptRun(run.key), within, lane_of(run, job), run.key.job.namespace)
         world.queue.send([letter])
 
 
