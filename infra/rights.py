@@ -113,7 +113,7 @@ RIGHTS: Final[Mapping[str, Rights]] = MappingProxyType(
         "attempt": Rights(
             tables={
                 JOBS.name: (GET, GET_ALL, QUERY, PUT),
-                RUNS.name: (GET, QUERY, PUT, UPDATE),
+                RUNS.name: (GET, GET_ALL, QUERY, PUT, UPDATE),
                 DUE.name: (PUT, PUT_ALL),
                 CONTROL.name: (GET, PUT, DELETE),
             },

@@ -245,6 +245,29 @@ def _one_upstream(town: Town) -> None:
     town.advance(to=at("12:06"))
 
 
+def _needing(town: Town) -> None:
+    """A fire whose message is visible, and which waits for a job whose fire before it has failed."""
+    town.target.answers("up", PERMANENT)
+    town.put("up", "4 12 * * *")
+    _due(town, "12:05", schedule={"cron": "5 12 * * *", "needs": ["up"]})
+
+
+def _redone(town: Town) -> None:
+    """What it waits for is done again, and nobody has followed that."""
+    rerun(town.world, run_key(at("12:04"), "up"))
+    town.drive()
+
+
+def _waits(town: Town) -> None:
+    _needing(town)
+    town.drive()
+    town.advance(seconds=30)
+
+
+def _its_timer_comes(town: Town) -> None:
+    town.clock.at = at("12:06")
+
+
 def _two_upstreams(town: Town) -> None:
     """A gate with two successes before it."""
     town.put("left", "5 12 * * *")
@@ -505,6 +528,9 @@ REPORTS: Final = {
     "follow a success": Story(_one_upstream, _follow),
     "follow the successes of a gate": Story(_two_upstreams, _follow),
     "follow the successes of a day": Story(_OF_A_DAY, _follow),
+    "follow a success that a fire waits for": Story(
+        steps(_waits, _redone), lambda town, world: town.follow("up", world=world)
+    ),
     "follow any of two successes": Story(_ANY_OF_TWO, _follow),
     "follow updates of datasets": Story(_updated, _follow),
     "update a dataset from outside": Story(
@@ -567,6 +593,17 @@ DELIVERIES: Final = {
         partial(_due, until="12:05", schedule=_blackout("hold")), _deliver
     ),
     "attempt that a blackout skips": Story(partial(_due, until="12:05", schedule=_blackout("skip")), _deliver),
+    "attempt of a fire that waits for another job": Story(_needing, _deliver, then=_redone),
+    "attempt of a fire that had to wait for another job": Story(steps(_waits, _redone, _its_timer_comes), _deliver),
+    "attempt of a fire that waited in vain": Story(
+        steps(
+            lambda town: _due(town, "12:05", schedule={"cron": "5 12 * * *", "needs": {"jobs": ["up"], "timeout": 60}}),
+            lambda town: town.drive(),
+            lambda town: town.advance(to=at("12:05:59")),
+            _its_timer_comes,
+        ),
+        _deliver,
+    ),
     "attempt that an edit made void": Story(_edited, _deliver),
     "attempt of a lost worker's run": Story(steps(_claimed, _until_its_lease_ends), _deliver),
     "attempt of a lost worker's run, at most once": Story(

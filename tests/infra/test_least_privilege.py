@@ -361,7 +361,7 @@ def jobs_of_every_kind(place: VirtualCloud) -> None:
 
 
 def every_lane(place: VirtualCloud) -> None:
-    """The same jobs in each lane: fires, triggers, retries, waits, dependents, events."""
+    """The same jobs in each lane: fires, triggers, retries, waits, dependents, events, fires that wait for others."""
     for lane in LANES_OF_RUNS:
         own = {"command": "x", "priority": str(lane)}
         busy = own | {"overlap": "queue", "concurrency": {"runs": 1}, "timeout": "30s"}
@@ -369,6 +369,7 @@ def every_lane(place: VirtualCloud) -> None:
             {"name": f"fires-{lane}", "schedule": "*/2 * * * *", **own},
             {"name": f"fails-{lane}", "retry": {"attempts": 2, "delays": ["30s"]}, **own},
             {"name": f"after-{lane}", "schedule": {"after": [f"fires-{lane}"]}, **own},
+            {"name": f"needs-{lane}", "schedule": {"cron": "*/5 * * * *", "needs": [f"fires-{lane}"]}, **own},
             {"name": f"hears-{lane}", "schedule": {"events": [{"source": "shop"}]}, **own},
             {"name": f"busy-{lane}", "schedule": "*/2 * * * *", **busy},
         ):
@@ -381,6 +382,23 @@ def every_lane(place: VirtualCloud) -> None:
     place.go_on(minutes=20)
     for lane in LANES_OF_RUNS:
         place.admin.delete(f"/jobs/busy-{lane}")
+
+
+def a_fire_that_waits_for_what_another_run_stands_for(place: VirtualCloud) -> None:
+    """What it needs is held by a pause, is given up, and is made up for by one run of a later fire."""
+    own = {"command": "x", "timeout": "30s"}
+    place.admin.post("/jobs", {"name": "ingests", "schedule": "*/2 * * * *", **own}).expect(201)
+    schedule = {"cron": "15 0 * * *", "needs": ["ingests"]}
+    place.admin.post("/jobs", {"name": "reports", "schedule": schedule, **own}).expect(201)
+    place.admin.post("/jobs/ingests/pause").expect(200)
+    place.go_on(minutes=11)
+    (run,) = place.admin.get("/jobs/reports/runs").expect(200).items
+    assert run["reason"].endswith("is held by a pause"), run
+    place.admin.post("/jobs/ingests/resume", {"catchup": "none"}).expect(200)
+    wanted = {"from": "2026-03-02T00:11:00Z", "to": "2026-03-02T00:21:00Z", "collapse": True}
+    place.admin.post("/jobs/ingests/backfills", wanted).expect(202)
+    place.go_on(minutes=3)
+    assert place.admin.get(f"/jobs/reports/runs/{run['runId']}").json["state"] == "succeeded"
 
 
 def datasets_and_days(place: VirtualCloud) -> None:
@@ -671,6 +689,7 @@ OWN_STORIES: Final = [
     jobs_of_every_kind,
     every_lane,
     datasets_and_days,
+    a_fire_that_waits_for_what_another_run_stands_for,
     events_of_a_bus,
     job_files_that_come_and_go,
     documents_and_refusals,
@@ -710,7 +729,6 @@ UNUSED: Final[dict[tuple[str, str, str], str]] = {
     ("scan", "dynamodb:Query", "sweephand-runs"): _HELD,
     ("scan", "dynamodb:UpdateItem", "sweephand-runs"): _HELD,
     ("attempt", "dynamodb:DeleteItem", "sweephand-control"): _CHECKPOINT,
-    ("attempt", "dynamodb:Query", "sweephand-jobs"): _TIMELINE,
     ("attempt", "s3:ListBucket", ARTIFACTS): _GONE,
     ("project", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,
     ("watch", "dynamodb:BatchGetItem", "sweephand-jobs"): _PARTS,

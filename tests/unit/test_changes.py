@@ -114,6 +114,11 @@ def test_a_job_is_created_deleted_and_created_again() -> None:
             "after a, once a day in Asia/Tokyo",
         ),
         ({"datasets": {"any": ["x", "y"]}}, "on updates of any of x, y"),
+        ({"cron": "@daily", "needs": ["a", "b"]}, "every day at 00:00, waiting for a, b"),
+        (
+            {"every": 60, "needs": {"jobs": ["a"], "window": "sameDay", "timezone": "Asia/Tokyo", "timeout": 7200}},
+            "every 1m, waiting for a of the same day in Asia/Tokyo for at most 2h",
+        ),
         (
             {"cron": "@daily", "events": [{"source": "shop", "type": "order"}]},
             "every day at 00:00 and on events shop order",

@@ -55,7 +55,17 @@ from sweephand.domain.limits import (
     MAPPED_USUAL_MAX,
     TASKS_MAX,
 )
-from sweephand.domain.occasions import DATASETS_MAX, DEPENDENCIES_MAX, EVENTS_MAX, MATCH_BYTES_MAX, Quantity, Window
+from sweephand.domain.occasions import (
+    DATASETS_MAX,
+    DEPENDENCIES_MAX,
+    EVENTS_MAX,
+    MATCH_BYTES_MAX,
+    NEEDS_MAX,
+    NEEDS_TIMEOUT_MAX,
+    NeedsWindow,
+    Quantity,
+    Window,
+)
 from sweephand.domain.retry import Backoff
 from sweephand.domain.schedule import BLACKOUTS_MAX, JITTER_MAX, PERIOD_MAX, Fold, Gap, HoldPolicy
 from sweephand.domain.task_definition import (
@@ -99,6 +109,33 @@ _AFTER: Final[Schema] = {
     ],
     "description": "A list means the last success of all of them; the days of sameDay are the schedule's, or UTC.",
 }
+_NEEDED_NAMES: Final = listed(NAME, NEEDS_MAX, least=1, distinct=True)
+_NEEDS_TIMEOUT: Final = period(_A_SECOND, NEEDS_TIMEOUT_MAX)
+_NEEDS: Final[Schema] = {
+    "anyOf": [
+        _NEEDED_NAMES,
+        closed(
+            {
+                "jobs": _NEEDED_NAMES,
+                "window": optional({"enum": [str(NeedsWindow.LATEST_BEFORE)]}),
+                "timeout": optional(_NEEDS_TIMEOUT),
+                "timezone": NOTHING,
+            },
+            required=["jobs"],
+        ),
+        closed(
+            {
+                "jobs": _NEEDED_NAMES,
+                "window": {"enum": [str(NeedsWindow.SAME_DAY)]},
+                "timeout": optional(_NEEDS_TIMEOUT),
+                "timezone": optional(TIMEZONE),
+            },
+            required=["jobs", "window"],
+        ),
+    ],
+    "description": "Jobs that the schedule's own fires wait for, each of which has a schedule unless the window is "
+    "sameDay. A list means their last fires; timeout is a day where it is not given.",
+}
 _DATASET_NAMES: Final = listed(NAME, DATASETS_MAX, least=1, distinct=True)
 _DATASETS: Final[Schema] = {
     "anyOf": [_DATASET_NAMES, *_each_quantity(_DATASET_NAMES)],
@@ -135,7 +172,8 @@ _NO_RECURRENCE: Final = dict.fromkeys(("cron", "every", "at"), NOTHING)
 
 def _scheduled_by(field: str, shape: Schema, **others: Schema) -> Schema:
     """A schedule of one kind: its field, none of the other kinds', and what all have in common."""
-    return closed({**_NO_RECURRENCE, **_CLOCK_FIELDS, **_OCCASIONS, **others, field: shape}, required=[field])
+    fields = {**_NO_RECURRENCE, **_CLOCK_FIELDS, **_OCCASIONS, "needs": optional(ref("Needs")), **others}
+    return closed({**fields, field: shape}, required=[field])
 
 
 SCHEDULE: Final[Schema] = {
@@ -145,7 +183,7 @@ SCHEDULE: Final[Schema] = {
         _scheduled_by("every", period(_A_SECOND, PERIOD_MAX, kind="integer"), startAt=optional(WHOLE_SECOND)),
         _scheduled_by("at", WHOLE_SECOND),
         {
-            **closed({**_NO_RECURRENCE, **_CLOCK_FIELDS, **_OCCASIONS}),
+            **closed({**_NO_RECURRENCE, **_CLOCK_FIELDS, **_OCCASIONS, "needs": NOTHING}),
             "anyOf": [only(field, ref(shape), ()) for field, shape in _OCCASION_SHAPES.items()],
         },
     ],
@@ -339,6 +377,7 @@ def components(kinds: Collection[str], operators: Installed = NOTHING_INSTALLED)
         "Schedule": SCHEDULE,
         "JobNames": _JOB_NAMES,
         "After": _AFTER,
+        "Needs": _NEEDS,
         "Datasets": _DATASETS,
         "EventRules": _EVENTS,
         "Blackouts": listed(_BLACKOUT, BLACKOUTS_MAX),

@@ -20,6 +20,7 @@ from sweephand.domain.ids import JobKey, JobName
 from sweephand.domain.job import JobStatus
 from sweephand.domain.schedule import Schedule
 from sweephand.engine.lookup import version_of
+from sweephand.engine.needs import foreseen
 from sweephand.engine.share import check_references
 from sweephand.engine.spending import A_YEAR, cost_per_month
 
@@ -36,10 +37,12 @@ def plan_job(body: Annotated[Definition, Body()]) -> Answer:
     given = checked_definition(ask, body)
     job = parse(given, namespace=ask.namespace, now=ask.now, operators=ask.operators)
     check_references(ask.world, ask.namespace, job)
-    foreseen = _foreseen(ask, job.schedule) if job.schedule else _NOTHING
+    told = dict(_foreseen(ask, job.schedule) if job.schedule else _NOTHING)
+    if job.needs is not None:
+        told["notes"] = [*foreseen(ask.world, ask.namespace, job.needs), *told["notes"]]
     cost = month_shape(ask.world, cost_per_month(job, now=ask.now))
     difference = _difference(ask, JobName(job.name), document_of(given))
-    return answer(200, {**foreseen, "difference": difference, "costPerMonth": cost})
+    return answer(200, {**told, "difference": difference, "costPerMonth": cost})
 
 
 _NOTHING: Final[Mapping[str, Any]] = {

@@ -94,7 +94,7 @@ def _schedule_lines(before: Any, after: Any) -> Iterator[str]:
 
 def _rest_of(schedule: Any) -> dict[str, Any]:
     given = schedule if isinstance(schedule, Mapping) else {}
-    return {name: value for name, value in given.items() if name not in (*_OCCASIONS, "timezone")}
+    return {name: value for name, value in given.items() if name not in (*_OCCASIONS, "timezone", "needs")}
 
 
 def schedule_in_words(schedule: Any) -> str:
@@ -104,7 +104,8 @@ def schedule_in_words(schedule: Any) -> str:
     given = {"cron": schedule} if isinstance(schedule, str) else schedule
     words = [_OCCASION_WORDS[kind](given[kind]) for kind in _OCCASIONS if given.get(kind) is not None]
     zone = given.get("timezone")
-    return " and ".join(words) + (f" {zone}" if zone not in (None, "UTC") else "")
+    waits = _needs_in_words(given["needs"]) if given.get("needs") is not None else ""
+    return " and ".join(words) + (f" {zone}" if zone not in (None, "UTC") else "") + waits
 
 
 def _cron_in_words(expression: str) -> str:
@@ -167,6 +168,14 @@ def _after_in_words(value: Any) -> str:
     is_daily = isinstance(value, Mapping) and value.get("window") == "sameDay"
     zone = f" in {value['timezone']}" if is_daily and value.get("timezone") else ""
     return f"after {_several_in_words(value)}" + (f", once a day{zone}" if is_daily else "")
+
+
+def _needs_in_words(value: Any) -> str:
+    given = value if isinstance(value, Mapping) else {"jobs": value}
+    daily = " of the same day" if given.get("window") == "sameDay" else ""
+    zone = f" in {given['timezone']}" if given.get("timezone") else ""
+    within = f" for at most {_duration(given['timeout'])}" if given.get("timeout") is not None else ""
+    return f", waiting for {_short(', '.join(map(str, given.get('jobs') or ())))}{daily}{zone}{within}"
 
 
 def _events_in_words(value: Any) -> str:

@@ -111,6 +111,7 @@ _ELSEWHERE: Final = {
     "after": "schedule.after",
     "datasets": "schedule.datasets",
     "events": "schedule.events",
+    "needs": "schedule.needs",
     "attempts": "retry.attempts",
     "pool": "concurrency.pool",
 }
@@ -245,6 +246,7 @@ def _job(
         datasets=occasions.datasets,
         datasets_quantity=occasions.datasets_quantity,
         events=occasions.events,
+        needs=occasions.needs,
         publishes=fields.get("publishes", DATASETS, ()),
         description=fields.get("description", _DESCRIPTION, ""),
         catchup=fields.get("catchup", _catchup, _CATCHUP),

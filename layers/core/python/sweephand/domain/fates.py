@@ -54,6 +54,14 @@ class FireFate(Struct, frozen=True):
     fire_at: datetime
     fate: Fate
     generation: int
+    is_given_up: bool = False
+    """Whether it is on record that no run of it starts by itself: it was skipped, or its run was."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether somebody who waits for the job's last fire waits for this one: what was skipped is passed over."""
+        passed = self.fate in (Fate.CLOSED, Fate.SKIPPED) or (self.fate is Fate.MISSING and self.is_given_up)
+        return not passed
 
     @property
     def next_id(self) -> RunId:

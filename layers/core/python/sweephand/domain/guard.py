@@ -19,8 +19,11 @@ from sweephand.domain.schedule import Blackout, HoldPolicy, Schedule
 from sweephand.domain.slots import Need, Slot
 from sweephand.domain.timeline import Segment
 
+_DETAIL_CHARS: Final = 200
 _AUTOMATIC: Final = frozenset({Trigger.EVENT, Trigger.DEPENDENCY})
 """Runs that nobody asked for in person: a pause stops them too."""
+_LOOKED_AT_EVERY: Final = timedelta(minutes=1)
+"""Whoever follows a success wakes those that wait for it; this is for when that gets lost, or it is no success."""
 _SHORTLY: Final = timedelta(seconds=30)
 """Longer than a resume takes, and so long that one that stopped half way is repaired before deliveries run out."""
 
@@ -60,7 +63,7 @@ Decision = Start | Wait | Skip | Void
 
 class Scene(Struct, frozen=True):
     """What the guard looks at. `at_fire` is what was in force at the nominal fire time; `dropped` is the recorded
-    reason of a stretch that already accounts for this fire."""
+    reason of a stretch that already accounts for this fire; `unmet` says what it still waits for of other jobs."""
 
     run: Run
     head: Head
@@ -68,6 +71,7 @@ class Scene(Struct, frozen=True):
     at_fire: Segment | None = None
     calendar: CalendarHistory | None = None
     dropped: Reason | None = None
+    unmet: Reason | None = None
 
 
 def guard(scene: Scene, *, now: datetime) -> Decision:
@@ -115,8 +119,19 @@ def _by_the_calendar(scene: Scene, job: Job, schedule: Schedule, now: datetime) 
     due_at = run.start_at if blackout is None else max(run.start_at, blackout.to)
     if job.start_deadline is not None and now > due_at + job.start_deadline:
         late = round((now - due_at).total_seconds())
-        return Skip(Reason(ReasonCode.START_DEADLINE, f"{late} s late, more than {job.start_deadline} allows"))
+        waited = f"; it waited: {scene.unmet.detail}" if scene.unmet else ""
+        detail = f"{late} s late, more than {job.start_deadline} allows{waited}"
+        return Skip(Reason(ReasonCode.START_DEADLINE, detail[:_DETAIL_CHARS]))
+    if scene.unmet is not None and job.needs is not None:
+        return _waiting(scene.unmet, due_at + job.needs.timeout, now)
     return Start()
+
+
+def _waiting(unmet: Reason, until: datetime, now: datetime) -> Wait | Skip:
+    """For what other jobs are to do first: looked at now and then, and not for ever."""
+    if now < until:
+        return Wait(unmet, min(now + _LOOKED_AT_EVERY, until))
+    return Skip(Reason(ReasonCode.NEEDS, f"it did not come in time: {unmet.detail}"[:_DETAIL_CHARS]))
 
 
 def _in_blackout(run: Run, job: Job, schedule: Schedule, blackout: Blackout) -> Wait | Skip:

@@ -14,7 +14,7 @@ from sweephand.domain.events import EventRule
 from sweephand.domain.ids import JobKey
 from sweephand.domain.lifecycle import Lifecycle
 from sweephand.domain.limits import MAPPED_USUAL_MAX
-from sweephand.domain.occasions import AfterRule, Quantity
+from sweephand.domain.occasions import AfterRule, Needs, Quantity
 from sweephand.domain.retry import Retry
 from sweephand.domain.schedule import Schedule
 
@@ -207,6 +207,8 @@ class Job(Struct, frozen=True):
     datasets_quantity: Quantity = Quantity.ALL
     events: tuple[EventRule, ...] = ()
     """Events that make this one run."""
+    needs: Needs | None = None
+    """What its schedule's fires wait for."""
     publishes: tuple[str, ...] = ()
     """Datasets that a success of a run updates."""
     description: str = ""
@@ -245,6 +247,7 @@ class Job(Struct, frozen=True):
             after_rule=AfterRule(),
             datasets=(),
             events=(),
+            needs=None,
             publishes=(),
             overlap=Overlap.ALLOW,
             start_deadline=None,

@@ -1,16 +1,17 @@
-"""What makes a job run beside the clock: other jobs, datasets, events; and how several of them are taken together."""
+"""What makes a job run beside the clock: other jobs, datasets, events; how several of them are taken together; and what
+the clock's own fires wait for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
 from msgspec import Struct
 
 from sweephand.domain.events import EventRule
-from sweephand.domain.fields import Fields, Reader, choice, listed, name, object_of, shown, text
+from sweephand.domain.fields import Fields, Reader, choice, duration, listed, name, object_of, shown, text
 from sweephand.domain.zones import reading, zone
 from sweephand.errors import InvalidInput
 
@@ -19,6 +20,8 @@ __all__ = [
     "EVENTS",
     "JOB_NAMES",
     "AfterRule",
+    "Needs",
+    "NeedsWindow",
     "Occasions",
     "Quantity",
     "Window",
@@ -26,11 +29,14 @@ __all__ = [
     "local_day",
     "read_after",
     "read_datasets",
+    "read_needs",
     "read_occasions",
     "read_timezone",
 ]
 
 DEPENDENCIES_MAX: Final = 100
+NEEDS_MAX: Final = 20
+NEEDS_TIMEOUT_MAX: Final = timedelta(days=7)
 DATASETS_MAX: Final = 100
 EVENTS_MAX: Final = 50
 MATCH_BYTES_MAX: Final = 4_096
@@ -63,6 +69,26 @@ class AfterRule(Struct, frozen=True):
     """Whose days they are, for `sameDay`."""
 
 
+class NeedsWindow(StrEnum):
+    """Which run of another job a fire waits for; stored values."""
+
+    LATEST_BEFORE = "latestBefore"
+    """That of its last fire up to this one's time which was not skipped."""
+    SAME_DAY = "sameDay"
+    """Any whose fire time is on the same local day."""
+
+
+class Needs(Struct, frozen=True):
+    """What a fire of the clock waits for: a success of each of these jobs."""
+
+    jobs: tuple[str, ...]
+    window: NeedsWindow = NeedsWindow.LATEST_BEFORE
+    timezone: str = "UTC"
+    """Whose days they are, for `sameDay`."""
+    timeout: timedelta = timedelta(days=1)
+    """How long it waits; then it is skipped."""
+
+
 class Occasions(Struct, frozen=True):
     """All that makes a job run beside the clock."""
 
@@ -71,6 +97,7 @@ class Occasions(Struct, frozen=True):
     datasets: tuple[str, ...] = ()
     datasets_quantity: Quantity = Quantity.ALL
     events: tuple[EventRule, ...] = ()
+    needs: Needs | None = None
 
 
 def local_day(instant: datetime, timezone: str) -> date:
@@ -90,6 +117,9 @@ DATASETS: Final = listed(name, DATASETS_MAX, least=1, distinct=True)
 _EVENT_NAME: Final = text(256)
 _MATCH: Final = object_of(MATCH_BYTES_MAX)
 _WINDOW: Final = choice(Window)
+_NEEDED: Final = listed(name, NEEDS_MAX, least=1, distinct=True)
+_NEEDS_WINDOW: Final = choice(NeedsWindow)
+_NEEDS_TIMEOUT: Final = duration(timedelta(seconds=1), NEEDS_TIMEOUT_MAX)
 
 
 def read_after(value: Any, path: str, *, timezone: str = "UTC") -> tuple[tuple[str, ...], AfterRule]:
@@ -108,6 +138,22 @@ def read_after(value: Any, path: str, *, timezone: str = "UTC") -> tuple[tuple[s
     fields.done()
     is_daily = window is Window.SAME_DAY
     return names, AfterRule(quantity, window, (own_zone or timezone) if is_daily else "UTC")
+
+
+def read_needs(value: Any, path: str, *, timezone: str = "UTC") -> Needs:
+    """What the schedule's own fires wait for; a bare list means the last fire of each. `timezone` is the schedule's."""
+    if isinstance(value, list):
+        return Needs(_NEEDED(value, path))
+    fields = _several(value, path, "jobs", "'jobs'")
+    jobs = fields.get("jobs", _NEEDED, (), required=True)
+    window = fields.get("window", _NEEDS_WINDOW, NeedsWindow.LATEST_BEFORE)
+    own_zone = fields.get("timezone", read_timezone, None)
+    timeout = fields.get("timeout", _NEEDS_TIMEOUT, Needs(()).timeout)
+    if own_zone is not None and window is not NeedsWindow.SAME_DAY:
+        fields.refuse("timezone", "'timezone' says whose days \"window: sameDay\" means: they go together.")
+    fields.done()
+    is_daily = window is NeedsWindow.SAME_DAY
+    return Needs(jobs, window, (own_zone or timezone) if is_daily else "UTC", timeout)
 
 
 def read_datasets(value: Any, path: str) -> tuple[tuple[str, ...], Quantity]:
@@ -129,9 +175,9 @@ def _quantity(fields: Fields, names: Reader[tuple[str, ...]]) -> tuple[Quantity,
     return (Quantity.ALL, every) if fields.given(str(Quantity.ALL)) else (Quantity.ANY, some)
 
 
-def _several(value: Any, path: str, what: str) -> Fields:
+def _several(value: Any, path: str, what: str, fields: str = "'all' or 'any'") -> Fields:
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"{shown(value)} is neither a list of {what} nor an object with 'all' or 'any'.", path)
+        raise InvalidInput(f"{shown(value)} is neither a list of {what} nor an object with {fields}.", path)
     return Fields(value, path)
 
 
@@ -165,11 +211,12 @@ def read_occasions(document: Mapping[str, Any]) -> Occasions:
     schedule = document.get("schedule")
     given = schedule if isinstance(schedule, Mapping) else {}
     after = given.get("after") or document.get("dependencies")
-    datasets, events = given.get("datasets"), given.get("events")
+    datasets, events, needs = given.get("datasets"), given.get("events"), given.get("needs")
     try:
         zone_name = read_timezone(given.get("timezone") or "UTC", "")
         jobs, rule = read_after(after, "", timezone=zone_name) if after else ((), AfterRule())
         names, quantity = read_datasets(datasets, "") if datasets else ((), Quantity.ALL)
-        return Occasions(jobs, rule, names, quantity, EVENTS(events, "") if events else ())
+        needed = read_needs(needs, "", timezone=zone_name) if needs else None
+        return Occasions(jobs, rule, names, quantity, EVENTS(events, "") if events else (), needed)
     except InvalidInput:
         return Occasions()

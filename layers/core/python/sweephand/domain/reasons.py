@@ -29,6 +29,7 @@ class ReasonCode(StrEnum):
     APPROVAL = "approval"
     TASK = "task"
     UPSTREAM = "upstream"
+    NEEDS = "needs"
     CONDITION = "condition"
     BRANCH = "branch"
     MAP = "map"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sweephand.domain.cron import Cron
 from sweephand.domain.fields import Fields, choice, duration, instant, listed, name
-from sweephand.domain.occasions import EVENTS, read_after, read_datasets, read_timezone
+from sweephand.domain.occasions import EVENTS, read_after, read_datasets, read_needs, read_timezone
 from sweephand.domain.schedule import (
     BLACKOUTS_MAX,
     EPOCH,
@@ -61,6 +61,11 @@ def read_schedule(value: Any, path: str, *, namespace: str, job: Any, now: datet
         fields.refuse("after", "A job cannot come after itself.")
     fields.get("datasets", read_datasets, None)
     fields.get("events", EVENTS, ())
+    needs = fields.get("needs", read_needs, None)
+    if needs is not None and job in needs.jobs:
+        fields.refuse("needs", "A job cannot wait for itself.")
+    if needs is not None and not fields.given("cron", "every", "at"):
+        fields.refuse("needs", "'needs' is what fires of the clock wait for: it goes with cron, every or at.")
     if not fields.given("cron", "every", "at", "after", "datasets", "events"):
         fields.refuse("", "A schedule needs one of cron, every, at, after, datasets and events.")
     fields.done()

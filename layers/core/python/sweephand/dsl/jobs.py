@@ -26,6 +26,7 @@ OF_THE_SCHEDULE: Final = (
     "after",
     "datasets",
     "events",
+    "needs",
     "every",
     "at",
 )

@@ -25,6 +25,9 @@ from sweephand.ports import World
 
 PAGE: Final = 200
 """Fires that are looked at together."""
+_LOOKS_BACK: Final = (timedelta(days=1), timedelta(days=8), timedelta(days=400))
+"""How far back a job's last fire is looked for: what was in force is read for as long as it takes, and no longer."""
+_LOOKED_AT_MAX: Final = 1_000
 _TICK: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 
@@ -102,7 +105,8 @@ def fates(world: World, window: Window, *, order: Order = Order.OLDEST, limit: i
         if row.fire_at in named:
             own = by_fire.get(run_id_of_fire(row.fire_at), [])
             became = fate_of(window.settled(row), [*own, *standing_for(row.fire_at, runs)])
-            judged.append(FireFate(row.fire_at, became, _next_generation(own)))
+            given_up = row.status is FireStatus.SKIPPED
+            judged.append(FireFate(row.fire_at, became, _next_generation(own), given_up))
     found = list(_unless_closed(world, window, judged))
     return found if order is Order.OLDEST else found[::-1]
 
@@ -112,6 +116,27 @@ def all_fates(world: World, window: Window) -> Iterator[FireFate]:
     while page := fates(world, window):
         yield from page
         window = replace(window, since=page[-1].fire_at + _TICK)
+
+
+def last_that_counts(world: World, head: Head, upto: datetime) -> FireFate | None:
+    """What became of the job's last fire up to a moment that was not skipped; None where there is none in sight.
+
+    By what was in force then, and not by the runs that are there: whoever plans the job may be late. Reads only.
+    """
+    until, looked_at, limit = upto + _TICK, 0, 1
+    for back in _LOOKS_BACK:
+        since = max(upto - back, head.created_at)
+        if since >= until:
+            return None
+        window = window_of(world, head, since=since, until=until)
+        while looked_at < _LOOKED_AT_MAX and (page := fates(world, window, order=Order.NEWEST, limit=limit)):
+            found = next((one for one in page if one.counts), None)
+            if found is not None:
+                return found
+            looked_at, limit = looked_at + len(page), PAGE
+            window = replace(window, until=page[-1].fire_at)
+        until = since
+    return None
 
 
 def _by_fire(runs: Sequence[Run]) -> dict[str, list[Run]]:

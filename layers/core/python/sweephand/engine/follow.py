@@ -1,4 +1,4 @@
-"""What follows from changes of runs: the status view, the jobs that come after, datasets, the tasks that wait
+"""What follows from changes of runs: the status view, the jobs that come after or wait, datasets, the tasks that wait
 for them, and the backfills that they are of."""
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from sweephand.domain.run import Run, RunState
 from sweephand.engine.backfill import follow_backfills
 from sweephand.engine.hear import hear
+from sweephand.engine.needs import wake_needers
 from sweephand.engine.project import project
 from sweephand.engine.publish import publish_success
 from sweephand.engine.release import release
 from sweephand.engine.subrun import tell_parent
-from sweephand.engine.wire import dependents_of
+from sweephand.engine.wire import wired_to
 from sweephand.ports import World
 
 
@@ -28,6 +29,8 @@ def follow(world: World, batch: str, runs: Sequence[Run]) -> int:
         tell_parent(world, run)
     follow_backfills(world, whole)
     succeeded = [run for run in whole if run.state is RunState.SUCCEEDED]
-    dependents = {key: dependents_of(world, key) for key in {run.key.job for run in succeeded}}
-    released = sum(release(world, dependents[run.key.job], run) for run in succeeded if dependents[run.key.job])
+    wired = {key: wired_to(world, key) for key in {run.key.job for run in succeeded}}
+    released = sum(release(world, wired[run.key.job].dependents, run) for run in succeeded)
+    for run in succeeded:
+        wake_needers(world, wired[run.key.job].needers, run)
     return released + sum(publish_success(world, run) for run in runs if run.state is RunState.SUCCEEDED)

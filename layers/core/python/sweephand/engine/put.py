@@ -95,7 +95,7 @@ def held_if_circular(world: World, head: Head, job: Job) -> Head:
 
     Whichever took effect last sees both here. Repeating it changes nothing.
     """
-    cycle = cycle_of(world, head.key, job) if job.after or job.datasets else None
+    cycle = cycle_of(world, head.key, job) if job.after or job.datasets or job.needs else None
     if cycle is None:
         return head
     return pause(world, head.key, actor="sweephand", note=f"these jobs come after each other: {cycle}")

@@ -10,6 +10,7 @@ from sweephand.domain.limits import OVERDUE_GRACE
 from sweephand.domain.reasons import Reason, ReasonCode
 from sweephand.domain.run import Run
 from sweephand.engine.lookup import calendar_of, segment_at
+from sweephand.engine.needs import unmet
 from sweephand.ports import World
 
 
@@ -19,7 +20,7 @@ def scene_of(world: World, run: Run, head: Head, job: Job | None, *, now: dateti
         return Scene(run, head, job)
     at_fire = segment_at(world, head, job, run.fire_at)
     calendar = calendar_of(world, head, job) if job else None
-    return Scene(run, head, job, at_fire, calendar, _dropped(world, run, now))
+    return Scene(run, head, job, at_fire, calendar, _dropped(world, run, now), unmet(world, run, job))
 
 
 def _dropped(world: World, run: Run, now: datetime) -> Reason | None:

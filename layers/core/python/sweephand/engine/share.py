@@ -8,15 +8,16 @@ from typing import Any, Final
 
 from sweephand.domain.calendars import Calendar, CalendarHistory
 from sweephand.domain.definition import STEP_FIELDS
-from sweephand.domain.ids import JobName, Namespace, check_name
+from sweephand.domain.ids import JobKey, JobName, Namespace, check_name
 from sweephand.domain.job import Job, JobStatus
 from sweephand.domain.job_templates import WITH, filled
 from sweephand.domain.limits import HOLDERS_MAX
+from sweephand.domain.occasions import Needs, NeedsWindow
 from sweephand.domain.secret import check_value
 from sweephand.domain.shorthand import MAIN_TASK
 from sweephand.domain.trail import Deed
 from sweephand.engine.insist import insist
-from sweephand.engine.lookup import job_of
+from sweephand.engine.lookup import job_of, present_job
 from sweephand.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from sweephand.ports import World
 from sweephand.secrets import secret_of
@@ -155,6 +156,18 @@ def check_references(world: World, namespace: Namespace, job: Job) -> None:
     pool = job.concurrency.pool
     if pool is not None and world.shared.get(namespace, POOL, pool) is None:
         raise InvalidInput(f"There is no pool '{pool}': create it first.", "concurrency.pool")
+    if job.needs is not None and job.needs.window is NeedsWindow.LATEST_BEFORE:
+        _check_fires(world, namespace, job.needs)
+
+
+def _check_fires(world: World, namespace: Namespace, needs: Needs) -> None:
+    """Refuse to wait for the last fire of a job that has none of its own: it would wait for nothing."""
+    for name in needs.jobs:
+        other = present_job(world, JobKey(namespace, JobName(name)))
+        if other is not None and other.schedule is None:
+            raise InvalidInput(
+                f"'{name}' has no fires of its own to wait for: say \"window: sameDay\".", "schedule.needs"
+            )
 
 
 def check_code(world: World, namespace: Namespace, job: Job) -> None:

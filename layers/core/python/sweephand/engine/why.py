@@ -74,6 +74,7 @@ _REMEDIES: Final[Mapping[ReasonCode, str]] = MappingProxyType(
         ReasonCode.APPROVAL: "Approve or reject it: `sweephand run approve JOB RUN`, or reject.",
         ReasonCode.TASK: "Nothing: its own task found that there was nothing to do.",
         ReasonCode.UPSTREAM: "Wait for what it needs; what failed is mended and rerun with from: failed, or marked.",
+        ReasonCode.NEEDS: "Mend and rerun what it waits for, or mark that as done; trigger the job to run without.",
         ReasonCode.CONDITION: "Nothing, unless its `if` is wrong: then change it, and rerun from this task.",
         ReasonCode.BRANCH: "Nothing, unless the branch chose wrongly: then rerun from the branch.",
         ReasonCode.MAP: "Look at the list that it is mapped over, or raise map.max, and rerun from this task.",

@@ -8,6 +8,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
+from msgspec import Struct
+
 from sweephand.domain.ids import JobKey, JobName, Namespace
 from sweephand.domain.job import Job
 from sweephand.engine.edit import Document, edit
@@ -20,6 +22,9 @@ DEPENDENTS_MAX: Final = 1_000
 """Jobs that may come after one job, publish or subscribe to one dataset, or listen to one source."""
 _PUBLISHERS: Final = "publishers"
 _SUBSCRIBERS: Final = "subscribers"
+_DEPENDENTS: Final = "dependents"
+_NEEDERS: Final = "needers"
+_JOBS: Final = "jobs"
 _CHAIN_MAX: Final = 1_000
 
 
@@ -29,7 +34,9 @@ def wire(world: World, key: JobKey, job: Job) -> None:
     if cycle is not None:
         raise InvalidInput(f"These jobs come after each other: {cycle}.", f"schedule.{_path_of(job)}")
     for upstream in job.after:
-        _note(world, key, "dependents", upstream, "schedule.after")
+        _note(world, key, _DEPENDENTS, upstream, "schedule.after")
+    for upstream in job.needs.jobs if job.needs else ():
+        _note(world, key, _DEPENDENTS, upstream, "schedule.needs", _NEEDERS)
     for dataset in published_by(job):
         _note(world, key, DATASET, dataset, "publishes", _PUBLISHERS)
     for dataset in job.datasets:
@@ -38,9 +45,24 @@ def wire(world: World, key: JobKey, job: Job) -> None:
         _note(world, key, "listeners", _source_name(source), "schedule.events")
 
 
+class Wired(Struct, frozen=True):
+    """Who has to do with a job's successes, by their names."""
+
+    dependents: tuple[str, ...] = ()
+    """Those that may come after it."""
+    needers: tuple[str, ...] = ()
+    """Those whose fires may wait for it."""
+
+
+def wired_to(world: World, key: JobKey) -> Wired:
+    """Who may have to do with this job's successes, in one read."""
+    stored = world.shared.get(key.namespace, _DEPENDENTS, key.name)
+    return Wired(tuple(stored[1]["jobs"]), tuple(stored[1].get(_NEEDERS, ()))) if stored else Wired()
+
+
 def dependents_of(world: World, key: JobKey) -> list[str]:
     """Names of jobs that may come after this one."""
-    return _noted(world, key.namespace, "dependents", key.name)
+    return list(wired_to(world, key).dependents)
 
 
 def listeners_of(world: World, namespace: Namespace, source: str) -> list[str]:
@@ -65,10 +87,10 @@ def subscribers_in(document: Document | None) -> list[str]:
 
 def _noted(world: World, namespace: Namespace, kind: str, name: str) -> list[str]:
     stored = world.shared.get(namespace, kind, name)
-    return list(stored[1]["jobs"]) if stored else []
+    return list(stored[1][_JOBS]) if stored else []
 
 
-def _note(world: World, key: JobKey, kind: str, name: str, path: str, part: str = "jobs") -> None:
+def _note(world: World, key: JobKey, kind: str, name: str, path: str, part: str = _JOBS) -> None:
     def noted(document: Document | None) -> Document | None:
         jobs = list((document or {}).get(part, ()))
         if key.name in jobs:
@@ -77,7 +99,7 @@ def _note(world: World, key: JobKey, kind: str, name: str, path: str, part: str 
             jobs = [job for job in jobs if present_job(world, JobKey(key.namespace, JobName(job)))]
         if len(jobs) >= DEPENDENTS_MAX:
             raise InvalidInput(f"{DEPENDENTS_MAX} jobs wait for the same thing already: that is the most.", path)
-        return {**(document or {}), part: sorted([*jobs, str(key.name)])}
+        return {_JOBS: [], **(document or {}), part: sorted([*jobs, str(key.name)])}
 
     edit(world, key.namespace, kind, name, noted)
 
@@ -109,7 +131,7 @@ def cycle_of(world: World, key: JobKey, job: Job) -> str | None:
 
 def _upstreams(world: World, key: JobKey, new: Job, job: Job) -> list[str]:
     """The jobs that a job comes after, or that publish what it subscribes to; `new` is what `key` is about to be."""
-    found = list(job.after)
+    found = [*job.after, *(job.needs.jobs if job.needs else ())]
     for dataset in job.datasets:
         stored = world.shared.get(key.namespace, DATASET, dataset)
         for name in dict.fromkeys([*publishers_in(stored[1] if stored else None), str(key.name)]):
@@ -121,7 +143,7 @@ def _upstreams(world: World, key: JobKey, new: Job, job: Job) -> list[str]:
 
 def _path_of(job: Job) -> str:
     """Where a job says what it comes after."""
-    return "after" if job.after else "datasets"
+    return "after" if job.after else "datasets" if job.datasets else "needs"
 
 
 def _drawn(came_by: dict[str, str], name: str) -> str:
