@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
 ROOT: Final = Path(__file__).parents[2]
 AXE: Final = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
@@ -79,6 +79,12 @@ class Heard:
     def fail(self, error: Any) -> None:
         self.lines.append(f"uncaught: {error}")
 
+    def ask(self, dialog: Dialog) -> None:
+        """The console opens none, but the browser does before unsaved work is left."""
+        if dialog.type != "beforeunload":
+            self.lines.append(f"{dialog.type}: {dialog.message}")
+        dialog.accept()
+
     def unexpected(self) -> list[str]:
         return [line for line in self.lines if not any(part in line for part in self.expected)]
 
@@ -100,6 +106,7 @@ def looking(browser: Browser, url: str, screen: Screen = DESK, *, zone: str = "E
     heard = Heard()
     page.on("console", heard.hear)
     page.on("pageerror", heard.fail)
+    page.on("dialog", heard.ask)
     HEARD[page] = heard
     try:
         yield page
@@ -147,6 +154,12 @@ def violations(page: Page) -> list[str]:
         if one["impact"] in _SERIOUS
         for node in one["nodes"]
     ]
+
+
+def taken_over(page: Page) -> list[str]:
+    """Where text became part of the page: in the shadow of an editor, too."""
+    found = [page.title()] if page.title() == "owned" else []
+    return found + [one.evaluate("element => element.outerHTML") for one in page.locator("img[src=x]").all()]
 
 
 _CRAMPED: Final = (Path(__file__).parent / "cramped.js").read_text()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from threading import Event
+from typing import Any, Final
 
 import httpx
+
+COMES_WITHIN_S: Final = 60
+LOOKS_EVERY_S: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,8 @@ class Server:
 
     url: str
     token: str = field(repr=False)
+    jobs: Path
+    """The folder that it scans for job files."""
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         given = {
@@ -36,15 +42,39 @@ class Server:
         name: str = definition["name"]
         return name
 
+    def until(self, path: str, holds: Callable[[Any], bool]) -> Any:
+        """What is there, once something holds for it."""
+        found = None
+        for _ in range(round(COMES_WITHIN_S / LOOKS_EVERY_S)):
+            found = self.call("GET", path)
+            if holds(found):
+                return found
+            Event().wait(LOOKS_EVERY_S)
+        raise AssertionError(f"{path} stayed as it is: {found}")
+
+    def ended(self, run: str, state: str) -> None:
+        self.until(run, lambda found: found["state"] == state)
+
+    def asks(self, run: str, task: str) -> None:
+        """Once a task waits for somebody's word."""
+        asking = {"id": task, "reason": "approval"}
+        self.until(run, lambda found: any(_has(one, asking) for one in found["tasks"]))
+
     def token_of(self, role: str) -> str:
         token: str = self.call("POST", "/tokens", {"role": role, "name": f"a {role}"})["token"]
         return token
 
 
+def _has(one: dict[str, Any], fields: dict[str, str]) -> bool:
+    return all(str(one[name]).split(":")[0] == text for name, text in fields.items())
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[Server]:
     """One on a free port, with its data in a folder."""
-    options = ["--port", "0", "--data", str(folder / "data"), "--no-examples"]
+    jobs = folder / "jobs"
+    jobs.mkdir()
+    options = ["--port", "0", "--data", str(folder / "data"), "--jobs", str(jobs), "--no-examples"]
     log = folder / "log"
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SWEEPHAND_")}
     with (
@@ -62,7 +92,7 @@ def served(folder: Path) -> Iterator[Server]:
         first = process.stdout.readline()
         try:
             assert first.startswith("Sweephand is up at http://127.0.0.1:"), first + log.read_text()
-            yield Server(first.split()[-1], (folder / "data" / "admin.token").read_text().strip())
+            yield Server(first.split()[-1], (folder / "data" / "admin.token").read_text().strip(), jobs)
         finally:
             process.terminate()
             process.communicate(timeout=60)

@@ -60,7 +60,7 @@ function About({ job }: { job: Job }) {
             <dt>Tags</dt>
             <dd className="row wrap">
               {tags.map((tag) => (
-                <Link key={tag} href={`/jobs?tag=${encodeURIComponent(tag)}`}>
+                <Link key={tag} href={`/jobs?tag=${encodeURIComponent(tag)}`} className="cut">
                   <Tag>{tag}</Tag>
                 </Link>
               ))}

@@ -124,7 +124,10 @@ function Details({ row, onClose }: { row: Row; onClose: () => void }) {
           row[side] && (
             <section key={side} className="stack">
               <h3>{side === "before" ? "Before" : "After"}</h3>
-              <pre className="code">{JSON.stringify(row[side], null, 2)}</pre>
+              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so that keys must reach it */}
+              <pre className="code" tabIndex={0}>
+                {JSON.stringify(row[side], null, 2)}
+              </pre>
             </section>
           ),
       )}

@@ -86,7 +86,10 @@ export function Documents({ kind }: { kind: DocumentKind }) {
                       )}
                     </div>
                   </div>
-                  <pre className="code">{contentOf(document)}</pre>
+                  {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so that keys must reach it */}
+                  <pre className="code" tabIndex={0}>
+                    {contentOf(document)}
+                  </pre>
                 </li>
               ))}
             </ul>

@@ -54,11 +54,7 @@ export function Datasets() {
                         <div className="row wrap">
                           <Moment at={one.updatedAt} relative />
                           {may && (
-                            <Button
-                              small
-                              onClick={() => void update(one.id)}
-                              aria-label={`Say that ${one.id} was updated`}
-                            >
+                            <Button small onClick={() => void update(one.id)} aria-label={`Update ${one.id}`}>
                               Update
                             </Button>
                           )}
