@@ -68,7 +68,7 @@ export function HeatMap({ days, until, chosen, choose }: HeatProps) {
   const place = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     // Where not the whole year is in sight, the latest days are.
-    place.current?.scrollTo({ left: place.current.scrollWidth });
+    if (place.current) place.current.scrollLeft = place.current.scrollWidth;
   }, []);
   const focused = Math.max(
     0,
