@@ -43,9 +43,9 @@ def test_a_run_that_fires_is_seen_live(visit: Visit, server: Server) -> None:
 def test_a_viewer_is_offered_nothing_that_changes(visit: Visit, server: Server) -> None:
     job = server.put(name="looked-at", schedule="0 0 1 1 *", command="true")
     page = visit("/jobs", token=server.token_of("viewer"))
-    expect(page.get_by_role("link", name=job)).to_be_visible()
+    expect(page.get_by_role("link", name=job, exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="New job")).to_have_count(0)
-    page.get_by_role("link", name=job).click()
+    page.get_by_role("link", name=job, exact=True).click()
     expect(page.get_by_role("heading", name=job, level=1)).to_be_visible()
     for name in ("Trigger", "Pause", "Edit"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
